@@ -1,5 +1,8 @@
 //! What of a scheme a user may set, and what is set.
 
+use std::ops::RangeInclusive;
+
+use gpumodel_core::units::{Cycle, to_u32};
 use serde::Serialize;
 
 /// The name of parameters that are the place of an application, from 1.
@@ -16,7 +19,39 @@ pub struct Parameter {
     pub summary: &'static str,
 }
 
-/// The values that a parameter takes, and the one that it has by itself.
+impl Parameter {
+    /// A whole number.
+    pub(super) const fn whole(
+        name: &'static str,
+        default: u64,
+        takes: RangeInclusive<u64>,
+    ) -> Self {
+        let (least, most) = (*takes.start(), *takes.end());
+        Self { name, kind: Kind::Whole { default, least, most }, summary: "" }
+    }
+
+    /// Any number.
+    pub(super) const fn real(name: &'static str, default: f64, takes: RangeInclusive<f64>) -> Self {
+        let (least, most) = (*takes.start(), *takes.end());
+        Self { name, kind: Kind::Real { default, least, most }, summary: "" }
+    }
+
+    /// One of some words.
+    pub(super) const fn word(
+        name: &'static str,
+        default: &'static str,
+        words: &'static [&'static str],
+    ) -> Self {
+        Self { name, kind: Kind::Word { default, words }, summary: "" }
+    }
+
+    /// The same with what it does and the source of its default.
+    pub(super) const fn does(self, summary: &'static str) -> Self {
+        Self { summary, ..self }
+    }
+}
+
+/// The values that a parameter takes, and its default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A whole number.
@@ -143,6 +178,16 @@ impl Settings {
             Value::Whole(value) => value,
             other => unreachable!("the row says that {name} is a whole number, not {other}"),
         }
+    }
+
+    /// A whole number that fits 32 bits, as the row of the parameter says.
+    pub(super) fn small(&self, name: &str) -> u32 {
+        to_u32(self.whole(name))
+    }
+
+    /// Cycles of a run, `None` to its end, for which 0 stands.
+    pub(super) fn window(&self, name: &str) -> Option<Cycle> {
+        Some(self.whole(name)).filter(|&cycles| cycles > 0)
     }
 
     pub(super) fn real(&self, name: &str) -> f64 {

@@ -2,7 +2,7 @@
 
 use gpumodel_core::contract::{Classified, Profile, QueueFacts, Threshold};
 
-use super::super::{Kind, Parameter, Settings};
+use super::super::{Parameter, Settings};
 use super::Unmatched;
 
 /// The classes in the order of the table: by memory, by memory and cache, by cache,
@@ -16,23 +16,16 @@ pub fn published_classes(facts: &QueueFacts) -> Vec<usize> {
     (0..facts.apps.len()).map(|app| rule.classify(facts, app).class).collect()
 }
 
-const fn fraction(name: &'static str, default: f64, summary: &'static str) -> Parameter {
-    Parameter { name, kind: Kind::Real { default, least: 0.0, most: 1.0 }, summary }
-}
-
-pub(super) const ALPHA: Parameter =
-    fraction("alpha", 0.55, "alpha, of MB_max: class M has more DRAM bandwidth (published)");
-pub(super) const BETA: Parameter =
-    fraction("beta", 0.30, "beta, of MB_max: class MC has more DRAM bandwidth (published)");
-pub(super) const GAMMA: Parameter =
-    fraction("gamma", 0.55, "gamma, of MB_max: class C reads more from the L2 (published)");
-pub(super) const DELTA: Parameter = Parameter {
-    name: "delta",
-    kind: Kind::Real { default: 0.2, least: 0.0, most: 100.0 },
-    summary: "delta: memory over compute instructions, more in class C, less in A (published)",
-};
-pub(super) const EPSILON: Parameter =
-    fraction("epsilon", 0.20, "epsilon, of IPC_max: less in class C, more in A (published)");
+pub(super) const ALPHA: Parameter = Parameter::real("alpha", 0.55, 0.0..=1.0)
+    .does("alpha, of MB_max: class M has more DRAM bandwidth (published)");
+pub(super) const BETA: Parameter = Parameter::real("beta", 0.30, 0.0..=1.0)
+    .does("beta, of MB_max: class MC has more DRAM bandwidth (published)");
+pub(super) const GAMMA: Parameter = Parameter::real("gamma", 0.55, 0.0..=1.0)
+    .does("gamma, of MB_max: class C reads more from the L2 (published)");
+pub(super) const DELTA: Parameter = Parameter::real("delta", 0.2, 0.0..=100.0)
+    .does("delta: memory over compute instructions, more in class C, less in A (published)");
+pub(super) const EPSILON: Parameter = Parameter::real("epsilon", 0.20, 0.0..=1.0)
+    .does("epsilon, of IPC_max: less in class C, more in A (published)");
 
 /// The bounds of the classes as parts of what the machine can do.
 #[derive(Clone, Copy, Debug)]

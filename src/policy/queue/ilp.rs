@@ -11,7 +11,7 @@ use gpumodel_core::units::{JobId, to_u32, to_usize};
 use super::super::solve::{
     Engine, Matching, NoMatching, Pattern, count_patterns, matching, patterns, with_idle,
 };
-use super::super::{Kind, Parameter, Settings};
+use super::super::{Parameter, Settings};
 use super::class::{self, Rule};
 use super::interference::{self, Questions};
 use super::{Grouping, Unmatched};
@@ -23,16 +23,10 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     class::GAMMA,
     class::DELTA,
     class::EPSILON,
-    Parameter {
-        name: "representatives",
-        kind: Kind::Whole { default: 3, least: 0, most: 1_000_000 },
-        summary: "applications of a class that are run in pairs at most; 0: all (assumed)",
-    },
-    Parameter {
-        name: "classes",
-        kind: Kind::Word { default: CLASS, words: &[CLASS, APPLICATION] },
-        summary: "four classes, or each application a class of its own",
-    },
+    Parameter::whole("representatives", 3, 0..=1_000_000)
+        .does("applications of a class that are run in pairs at most; 0: all (assumed)"),
+    Parameter::word("classes", CLASS, &[CLASS, APPLICATION])
+        .does("four classes, or each application a class of its own"),
 ];
 
 const CLASS: &str = "class";

@@ -136,7 +136,7 @@ pub struct QueueRow {
 
 /// The parameter of schemes within groups that says what becomes of the SMs of a member
 /// that ends before its group.
-pub const FREED: &str = super::active_apps::FREED.name;
+pub const FREED: &str = super::shares::FREED.name;
 
 const ILP_SMRA: &str = "ILP-SMRA (Punyala et al.)";
 

@@ -40,3 +40,9 @@ pub use proportion::proportion;
 pub use redistribution::{Redistribution, Resources, Slice, Stop, Terms, redistribute};
 pub use split::{Demand, Split, Unsolved};
 pub use water_filling::{Filling, water_filling};
+
+/// A count as a number with a fraction.
+#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+pub(super) fn float(count: u64) -> f64 {
+    count as f64
+}

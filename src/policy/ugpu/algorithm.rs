@@ -4,39 +4,24 @@ use gpumodel_core::contract::{AppView, Facts};
 use gpumodel_core::units::{AppId, to_u32, to_u64};
 
 use super::super::solve::{Resources, Slice, Stop, Terms, redistribute};
-use super::super::{Kind, Parameter, Settings};
+use super::super::{Parameter, Settings};
 use super::demand::{B_MEM, Demand, PORT_LIMIT};
 use super::partition::Partition;
 
-pub(super) const DELTA_SM: Parameter = Parameter {
-    name: "delta_sm",
-    kind: Kind::Whole { default: 4, least: 1, most: 1024 },
-    summary: "SMs that move in an iteration (assumed: one delta is printed for SMs and channels)",
-};
+pub(super) const DELTA_SM: Parameter = Parameter::whole("delta_sm", 4, 1..=1024)
+    .does("SMs that move in an iteration (assumed: one delta is printed for SMs and channels)");
 
-pub(super) const DELTA_GROUPS: Parameter = Parameter {
-    name: "delta_groups",
-    kind: Kind::Whole { default: 1, least: 1, most: 1024 },
-    summary: "groups of channels that move in an iteration (assumed: one channel of each stack)",
-};
+pub(super) const DELTA_GROUPS: Parameter = Parameter::whole("delta_groups", 1, 1..=1024)
+    .does("groups of channels that move in an iteration (assumed: one channel of each stack)");
 
-pub(super) const MIN_SMS: Parameter = Parameter {
-    name: "min_sms",
-    kind: Kind::Whole { default: 4, least: 1, most: 1024 },
-    summary: "SMs that an application keeps (assumed)",
-};
+pub(super) const MIN_SMS: Parameter =
+    Parameter::whole("min_sms", 4, 1..=1024).does("SMs that an application keeps (assumed)");
 
-pub(super) const MIN_GROUPS: Parameter = Parameter {
-    name: "min_groups",
-    kind: Kind::Whole { default: 1, least: 1, most: 1024 },
-    summary: "groups of channels that an application keeps (assumed: one channel of each stack)",
-};
+pub(super) const MIN_GROUPS: Parameter = Parameter::whole("min_groups", 1, 1..=1024)
+    .does("groups of channels that an application keeps (assumed: one channel of each stack)");
 
-pub(super) const ITERATIONS: Parameter = Parameter {
-    name: "iterations",
-    kind: Kind::Whole { default: 20, least: 1, most: 1_000_000 },
-    summary: "iterations of the algorithm, at most (published: section 3.3)",
-};
+pub(super) const ITERATIONS: Parameter = Parameter::whole("iterations", 20, 1..=1_000_000)
+    .does("iterations of the algorithm, at most (published: section 3.3)");
 
 /// The algorithm with its settings.
 #[derive(Clone, Copy, Debug)]

@@ -6,22 +6,17 @@ use gpumodel_core::contract::{
 };
 use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u16};
 
-use super::super::{Kind, Parameter, Settings, shares};
+use super::super::{Parameter, Settings, shares};
 
 /// What B_MEM is taken for.
-pub(super) const B_MEM: Parameter = Parameter {
-    name: "b_mem",
-    kind: Kind::Real { default: 1.0, least: 0.01, most: 1.0 },
-    summary: "B_MEM of eq. 2, of the peak of a channel's pins (assumed; the paper measures it)",
-};
+pub(super) const B_MEM: Parameter = Parameter::real("b_mem", 1.0, 0.01..=1.0)
+    .does("B_MEM of eq. 2, of the peak of a channel's pins (assumed; the paper measures it)");
 
 /// Whether eq. 1 is bounded.
-pub(super) const PORT_LIMIT: Parameter = Parameter {
-    name: "port_limit",
-    kind: Kind::Word { default: "off", words: &["off", "on"] },
-    summary: "an SM asks for no more than its port of the crossbar carries (assumed; eq. 1 is \
+pub(super) const PORT_LIMIT: Parameter = Parameter::word("port_limit", "off", &["off", "on"]).does(
+    "an SM asks for no more than its port of the crossbar carries (assumed; eq. 1 is \
               printed without)",
-};
+);
 
 /// What the counters of an application say about a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,11 +137,8 @@ impl EpochCounters {
 }
 
 /// How long each runs alone.
-pub(super) const WINDOW: Parameter = Parameter {
-    name: "window",
-    kind: Kind::Whole { default: 0, least: 0, most: u64::MAX },
-    summary: "cycles of a run alone; 0: to its end (assumed)",
-};
+pub(super) const WINDOW: Parameter = Parameter::whole("window", 0, 0..=u64::MAX)
+    .does("cycles of a run alone; 0: to its end (assumed)");
 
 /// The window that is set.
 pub(super) fn solo_window(settings: &Settings) -> Option<Cycle> {

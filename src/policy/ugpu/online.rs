@@ -6,8 +6,8 @@ use gpumodel_core::contract::{
 };
 use gpumodel_core::units::{AppId, Cycle, to_u32};
 
-use super::super::active_apps::{FREED, FreedSms};
-use super::super::{Kind, Parameter, Scheme, Settings};
+use super::super::shares::{FREED, FreedSms};
+use super::super::{Parameter, Scheme, Settings};
 use super::algorithm::{
     self, Algorithm, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS, Trader,
 };
@@ -18,35 +18,20 @@ use super::partition::Partition;
 use super::priority::{self, HIGH, PriorityApp, TARGET};
 use super::refuse_staying;
 
-pub(super) const EPOCH: Parameter = Parameter {
-    name: "epoch",
-    kind: Kind::Whole { default: 5_000_000, least: 1, most: u64::MAX },
-    summary: "cycles of an epoch (published: section 3.3)",
-};
+pub(super) const EPOCH: Parameter = Parameter::whole("epoch", 5_000_000, 1..=u64::MAX)
+    .does("cycles of an epoch (published: section 3.3)");
 
-const BEGIN: Parameter = Parameter {
-    name: "begin",
-    kind: Kind::Whole { default: 148, least: 0, most: 1_000_000_000 },
-    summary: "cycles until demand and supply are calculated (published: section 3.3)",
-};
+const BEGIN: Parameter = Parameter::whole("begin", 148, 0..=1_000_000_000)
+    .does("cycles until demand and supply are calculated (published: section 3.3)");
 
-const EACH: Parameter = Parameter {
-    name: "each",
-    kind: Kind::Whole { default: 162, least: 0, most: 1_000_000_000 },
-    summary: "cycles of an iteration, the old plan runs on (published for four: section 3.3)",
-};
+const EACH: Parameter = Parameter::whole("each", 162, 0..=1_000_000_000)
+    .does("cycles of an iteration, the old plan runs on (published for four: section 3.3)");
 
-const FEEDBACK: Parameter = Parameter {
-    name: "feedback",
-    kind: Kind::Word { default: "off", words: &["off", "on"] },
-    summary: "moves after which the throughput fell are taken back (section 6.4, not in section 3)",
-};
+const FEEDBACK: Parameter = Parameter::word("feedback", "off", &["off", "on"])
+    .does("moves after which the throughput fell are taken back (section 6.4, not in section 3)");
 
-const REST: Parameter = Parameter {
-    name: "rest",
-    kind: Kind::Whole { default: 4, least: 0, most: u64::MAX },
-    summary: "epochs without a move after one that was taken back (assumed)",
-};
+const REST: Parameter = Parameter::whole("rest", 4, 0..=u64::MAX)
+    .does("epochs without a move after one that was taken back (assumed)");
 
 /// What a user may set of `ugpu`, `ugpu-soft` and `ugpu-ori`.
 pub(in super::super) const PARAMETERS: &[Parameter] = &OWN;

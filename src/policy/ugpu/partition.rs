@@ -3,9 +3,9 @@
 use gpumodel_core::contract::{DispatchOrder, Facts, PlanDraft, View};
 use gpumodel_core::units::{AppId, to_u32};
 
-use super::super::active_apps::FreedSms;
+use super::super::shares;
+use super::super::shares::FreedSms;
 use super::super::solve::{Resources, proportion};
-use super::super::{active_apps, shares};
 
 /// SMs and groups of channels with their owners. Whoever loses some gives the ones with
 /// the highest numbers, and keeps the others: few CTAs and pages move.
@@ -52,7 +52,7 @@ impl Partition {
 
     /// A run begins: nothing belongs to those that are there.
     pub(super) fn begin(&mut self, facts: &Facts) {
-        self.apps = active_apps::at_start(facts);
+        self.apps = shares::apps_at_start(facts);
         self.apps.truncate(self.most(facts));
         self.sms = vec![None; usize::from(facts.sms)];
         self.groups = vec![None; if self.owns { facts.channel_groups.len() } else { 0 }];
@@ -61,7 +61,7 @@ impl Partition {
     /// Follows who is there; whether that has changed who has a part. What belonged to
     /// those that have none any more is free.
     pub(super) fn follow(&mut self, facts: &Facts, view: &View) -> bool {
-        let mut now = self.freed.holders(&self.apps, facts, view);
+        let mut now = self.freed.owners(&self.apps, facts, view);
         now.truncate(self.most(facts));
         let changed = now != self.apps;
         self.apps = now;
@@ -182,8 +182,8 @@ fn divide(total: u32, parts: usize, set: Option<(usize, u32)>) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::{Partition, divide};
-    use crate::active_apps::FreedSms;
     use crate::fixture::{ugpu_facts as facts, view};
+    use crate::shares::FreedSms;
     use crate::solve::Resources;
     use gpumodel_core::contract::{Plan, Wake};
     use gpumodel_core::units::AppId;

@@ -5,23 +5,18 @@ use gpumodel_core::units::{AppId, to_u16};
 
 use super::super::parameter::PLACE;
 use super::super::solve::Resources;
-use super::super::{Kind, Parameter, Settings};
+use super::super::{Parameter, Settings};
 use super::demand::SoloProfiles;
 
 /// Who it is.
-pub(super) const HIGH: Parameter = Parameter {
-    name: PLACE,
-    kind: Kind::Whole { default: 0, least: 0, most: 65_535 },
-    summary: "the high-priority application, by its place from 1; 0: the most compute-bound alone \
+pub(super) const HIGH: Parameter = Parameter::whole(PLACE, 0, 0..=65_535).does(
+    "the high-priority application, by its place from 1; 0: the most compute-bound alone \
               (published)",
-};
+);
 
 /// What it is to keep.
-pub(super) const TARGET: Parameter = Parameter {
-    name: "target",
-    kind: Kind::Real { default: 0.75, least: 0.01, most: 1.0 },
-    summary: "what it keeps: of its solo performance, of the SMs, of the channels (published)",
-};
+pub(super) const TARGET: Parameter = Parameter::real("target", 0.75, 0.01..=1.0)
+    .does("what it keeps: of its solo performance, of the SMs, of the channels (published)");
 
 /// Who is favoured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

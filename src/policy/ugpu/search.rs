@@ -5,9 +5,9 @@ use gpumodel_core::contract::{
 };
 use gpumodel_core::units::{AppId, Cycle, to_u32};
 
-use super::super::active_apps::{FREED, FreedSms};
+use super::super::shares::{FREED, FreedSms};
 use super::super::solve::Resources;
-use super::super::{Kind, Parameter, Scheme, Settings};
+use super::super::{Parameter, Scheme, Settings};
 use super::algorithm::{Algorithm, MIN_SMS, Trader};
 use super::demand::EpochCounters;
 use super::demand::{B_MEM, Demand};
@@ -16,11 +16,8 @@ use super::online::EPOCH;
 use super::partition::Partition;
 use super::refuse;
 
-const STEP: Parameter = Parameter {
-    name: "step",
-    kind: Kind::Whole { default: 8, least: 1, most: 1024 },
-    summary: "SMs that move at a time at first (assumed)",
-};
+const STEP: Parameter =
+    Parameter::whole("step", 8, 1..=1024).does("SMs that move at a time at first (assumed)");
 
 /// What a user may set.
 pub(in super::super) const PARAMETERS: &[Parameter] = &[EPOCH, STEP, MIN_SMS, B_MEM, WINDOW, FREED];

@@ -3,10 +3,10 @@
 use gpumodel_core::contract::{DispatchOrder, Facts, LawBroken, Plan, Probe, ProbeResult, View};
 use gpumodel_core::units::{AppId, Cycle, to_u32};
 
-use super::super::active_apps::{FREED, FreedSms};
 use super::super::parameter::PLACE;
+use super::super::shares::{FREED, FreedSms};
 use super::super::solve::Resources;
-use super::super::{Kind, Parameter, Scheme, Settings};
+use super::super::{Parameter, Scheme, Settings};
 use super::algorithm::{
     Algorithm, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS, Trader,
 };
@@ -15,26 +15,17 @@ use super::partition::Partition;
 use super::priority::{self, HIGH, PriorityApp, TARGET};
 use super::refuse;
 
-const FIRST: Parameter = Parameter {
-    name: PLACE,
-    kind: Kind::Whole { default: 1, least: 1, most: 65_535 },
-    summary: "whose SMs and channels are set, by its place from 1",
-};
+const FIRST: Parameter = Parameter::whole(PLACE, 1, 1..=65_535)
+    .does("whose SMs and channels are set, by its place from 1");
 
-const SMS: Parameter = Parameter {
-    name: "sms",
-    kind: Kind::Whole { default: 0, least: 0, most: 65_535 },
-    summary: "its SMs, the others divide the rest; 0: all have equally many (published: 60 of 80)",
-};
+const SMS: Parameter = Parameter::whole("sms", 0, 0..=65_535)
+    .does("its SMs, the others divide the rest; 0: all have equally many (published: 60 of 80)");
 
 /// What a user may set of `bp`.
 pub(in super::super) const BALANCED: &[Parameter] = &[
     SMS,
-    Parameter {
-        name: "channels",
-        kind: Kind::Whole { default: 0, least: 0, most: 65_535 },
-        summary: "its channels, whole groups of them; 0: all have equally many (published)",
-    },
+    Parameter::whole("channels", 0, 0..=65_535)
+        .does("its channels, whole groups of them; 0: all have equally many (published)"),
     FIRST,
     FREED,
 ];

@@ -14,10 +14,10 @@ use gpumodel_core::contract::{
 };
 use gpumodel_core::units::{AppId, Cycle, to_u32};
 
-use super::parameter::{Kind, Parameter};
+use super::parameter::Parameter;
 use super::solve::{self, Amount, Demand, Split, Unsolved};
 use super::spatial::Spatial;
-use super::{Scheme, Settings, active_apps, cta_resources, shares};
+use super::{Scheme, Settings, shares};
 use profile::{Known, Profile, Progress, Subject};
 
 mod profile;
@@ -26,7 +26,7 @@ mod tests;
 
 /// The policy, with all that it has learned.
 #[derive(Clone, Debug)]
-pub struct WarpedSlicer {
+pub(super) struct WarpedSlicer {
     rules: Rules,
     known: BTreeMap<(AppId, String), Known>,
     /// For each application its launches that run, or the last ones that did.
@@ -68,7 +68,7 @@ impl WarpedSlicer {
 
     /// What a CTA of an application takes at most.
     fn need(&self, facts: &Facts, app: AppId) -> Amount {
-        cta_resources::of_any(self.kernels(facts, app))
+        shares::largest_cta(self.kernels(facts, app))
     }
 
     fn note_running(&mut self, view: &View) {
@@ -138,7 +138,7 @@ impl WarpedSlicer {
     /// Curves of runs alone, for every kernel of an application alike.
     fn learn_offline(&mut self, facts: &Facts, probes: &[ProbeResult]) {
         let mut results = probes.iter();
-        for app in active_apps::in_arrival_order(facts) {
+        for app in shares::in_arrival_order(facts) {
             let kernels = &facts.apps[app.index()].kernels;
             let ipc = results.by_ref().take(counts(kernels)).map(|result| speed(facts, result));
             let known = Known::plain(ipc.collect());
@@ -170,7 +170,7 @@ impl Scheme for WarpedSlicer {
         if !self.rules.offline || facts.apps.len() < 2 {
             return Ok(probes);
         }
-        for app in active_apps::in_arrival_order(facts) {
+        for app in shares::in_arrival_order(facts) {
             for count in (1..).take(counts(&facts.apps[app.index()].kernels)) {
                 let shares = shares::on_each_sm(facts, &[app], |_, _| count);
                 let reason = format!("{count} CTAs on every SM, alone");
@@ -186,13 +186,13 @@ impl Scheme for WarpedSlicer {
         if self.rules.offline {
             self.learn_offline(facts, probes);
         }
-        let draft = self.consider(facts, 0, active_apps::at_start(facts));
+        let draft = self.consider(facts, 0, shares::apps_at_start(facts));
         Plan::new(facts, draft)
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
         self.note_running(view);
-        let active_apps = active_apps::now(facts, view);
+        let active_apps = shares::active_apps(facts, view);
         if let Some(mut profile) = self.profile.take() {
             if profile.active_apps() == active_apps {
                 if profile.advance(facts, view, &self.rules) == Progress::More {
@@ -214,61 +214,30 @@ impl Scheme for WarpedSlicer {
 
 /// The parameters, with the paper's values where it has one.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "warmup",
-        kind: Kind::Whole { default: 20_000, least: 0, most: 1_000_000_000 },
-        summary: "cycles before the first sampling of a phase (section V.A: 20 K)",
-    },
-    Parameter {
-        name: "settle",
-        kind: Kind::Whole { default: 5000, least: 0, most: 1_000_000_000 },
-        summary: "cycles before further samplings of a phase, when counts outnumber SMs (assumed)",
-    },
-    Parameter {
-        name: "window",
-        kind: Kind::Whole { default: 5000, least: 1, most: 1_000_000_000 },
-        summary: "cycles of a sampling (section V.A: 5 K)",
-    },
-    Parameter {
-        name: "delay",
-        kind: Kind::Whole { default: 0, least: 0, most: 1_000_000_000 },
-        summary: "cycles that the algorithm takes; the old plan runs on (section V.H adds 1 to 10 K)",
-    },
-    Parameter {
-        name: "threshold_on",
-        kind: Kind::Word { default: "performance", words: &["loss", "performance"] },
-        summary: "what factor / K limits: the loss of the slowest as printed, or its performance",
-    },
-    Parameter {
-        name: "factor",
-        kind: Kind::Real { default: 1.2, least: 0.0, most: 100.0 },
-        summary: "SMs are divided instead where the slowest of K breaks factor / K (section IV: 120 %)",
-    },
-    Parameter {
-        name: "scaling",
-        kind: Kind::Word { default: "printed", words: &["printed", "inverse", "off"] },
-        summary: "psi of eq. 3: CTA_i / CTA_avg - 1 as eq. 4 prints it, CTA_avg / CTA_i - 1, or 0",
-    },
-    Parameter {
-        name: "solver",
-        kind: Kind::Word { default: "water-filling", words: &["water-filling", "exact"] },
-        summary: "Algorithm 1, or the integer program of eq. 1",
-    },
-    Parameter {
-        name: "profile",
-        kind: Kind::Word { default: "online", words: &["online", "offline"] },
-        summary: "samples while running, or runs of each alone beforehand (section IV: full runs)",
-    },
-    Parameter {
-        name: "ipc_shift",
-        kind: Kind::Real { default: 0.5, least: 0.0, most: 100.0 },
-        summary: "change of IPC over a window after which a kernel is sampled again; 0: never (assumed)",
-    },
-    Parameter {
-        name: "rest",
-        kind: Kind::Whole { default: 100_000, least: 0, most: 1_000_000_000_000 },
-        summary: "cycles after a sampling before a change of IPC asks for another (assumed)",
-    },
+    Parameter::whole("warmup", 20_000, 0..=1_000_000_000)
+        .does("cycles before the first sampling of a phase (section V.A: 20 K)"),
+    Parameter::whole("settle", 5000, 0..=1_000_000_000)
+        .does("cycles before further samplings of a phase, when counts outnumber SMs (assumed)"),
+    Parameter::whole("window", 5000, 1..=1_000_000_000)
+        .does("cycles of a sampling (section V.A: 5 K)"),
+    Parameter::whole("delay", 0, 0..=1_000_000_000)
+        .does("cycles that the algorithm takes; the old plan runs on (section V.H adds 1 to 10 K)"),
+    Parameter::word("threshold_on", "performance", &["loss", "performance"])
+        .does("what factor / K limits: the loss of the slowest as printed, or its performance"),
+    Parameter::real("factor", 1.2, 0.0..=100.0).does(
+        "SMs are divided instead where the slowest of K breaks factor / K (section IV: 120 %)",
+    ),
+    Parameter::word("scaling", "printed", &["printed", "inverse", "off"])
+        .does("psi of eq. 3: CTA_i / CTA_avg - 1 as eq. 4 prints it, CTA_avg / CTA_i - 1, or 0"),
+    Parameter::word("solver", "water-filling", &["water-filling", "exact"])
+        .does("Algorithm 1, or the integer program of eq. 1"),
+    Parameter::word("profile", "online", &["online", "offline"])
+        .does("samples while running, or runs of each alone beforehand (section IV: full runs)"),
+    Parameter::real("ipc_shift", 0.5, 0.0..=100.0).does(
+        "change of IPC over a window after which a kernel is sampled again; 0: never (assumed)",
+    ),
+    Parameter::whole("rest", 100_000, 0..=1_000_000_000_000)
+        .does("cycles after a sampling before a change of IPC asks for another (assumed)"),
 ];
 
 /// What `factor / K` limits.
@@ -416,7 +385,7 @@ fn split(facts: &Facts, rules: &Rules, parties: &[Party<'_>]) -> Result<Split, S
         let nothing = || format!("nothing is known of {}", facts.apps[app.index()].name);
         demands.push(Demand { need, curve: known.curve().ok_or_else(nothing)? });
     }
-    let total = cta_resources::of_sm(facts);
+    let total = shares::sm_resources(facts);
     let solved: Result<Split, Unsolved> = if rules.exact {
         solve::exact(total, &demands)
     } else {
