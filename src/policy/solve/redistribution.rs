@@ -86,24 +86,24 @@ impl Slice {
 
     /// Bandwidth that its channels give.
     #[must_use]
-    pub fn given(&self) -> f64 {
+    pub fn supplied(&self) -> f64 {
         self.supply * f64::from(self.has.groups)
     }
 
     /// It is compute-bound (Fig. 5, line 12, and the memory that it needs).
     #[must_use]
     pub fn computes(&self) -> bool {
-        self.asked() <= self.given() && self.needs <= self.has.groups
+        self.asked() <= self.supplied() && self.needs <= self.has.groups
     }
 
     /// How much compute-bound or memory-bound it is, from 1 (Fig. 5, lines 13 and 15). A
     /// working set too large counts as a demand that is as many times too large.
     fn degree(&self) -> f64 {
         if self.computes() {
-            return ratio(self.given(), self.asked());
+            return ratio(self.supplied(), self.asked());
         }
         let short = ratio(f64::from(self.needs), f64::from(self.has.groups));
-        ratio(self.asked(), self.given()).max(short)
+        ratio(self.asked(), self.supplied()).max(short)
     }
 
     /// Predicted performance over that with the whole machine: as many SMs are busy as
