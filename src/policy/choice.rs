@@ -20,7 +20,7 @@ pub struct Choice {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadChoice {
     /// No scheme has that name.
-    #[error("no scheme has the name {}{hint}; known are: {known}", shown(name))]
+    #[error("no scheme is called {}{hint}; known are: {known}", shown(name))]
     UnknownScheme {
         /// As typed.
         name: String,

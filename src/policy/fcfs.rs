@@ -26,7 +26,7 @@ mod tests {
     use gpumodel_core::units::AppId;
 
     #[test]
-    fn nobody_has_a_quota_and_the_order_decides() {
+    fn quotas_are_full_and_the_order_decides() {
         let facts = facts(&["BLK", "IMG", "NN"]);
         let plan = Fcfs.start(&facts, &[]).unwrap();
         assert_eq!(plan.shares(), vec![Share::Quota(vec![8; 16]); 3]);

@@ -135,7 +135,7 @@ mod tests {
         (0..apps).map(of).collect()
     }
 
-    /// Each application is faster with every SM up to a number of its own.
+    /// Each application is faster with every SM up to its own number.
     fn answers(probes: &[Probe], saturates: &[u64]) -> Vec<ProbeResult> {
         let answer = |probe: &Probe| {
             let app = probe.apps[0];

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn between_two_arrivals_the_plan_is_for_who_comes() {
+    fn between_two_arrivals_the_plan_is_for_the_next() {
         let mut facts = facts(&["BLK", "IMG"]);
         facts.apps[1].arrival = 5000;
         let mut seen = view(&facts, 1000, Wake::AppEnd(AppId(0)));

@@ -216,9 +216,9 @@ mod tests {
         (0..apps).map(of).collect()
     }
 
-    /// A look at cycle `now` behind 20 000 cycles with these thread instructions per
-    /// cycle and gigabytes per second.
-    fn look(facts: &Facts, now: Cycle, apps: &[(u64, u64)]) -> View {
+    /// The view at cycle `now` after 20 000 cycles with these thread instructions per cycle
+    /// and gigabytes per second.
+    fn period(facts: &Facts, now: Cycle, apps: &[(u64, u64)]) -> View {
         let mut seen = view(facts, now, Wake::At(now));
         seen.since = now - 20_000;
         for (app, &(ipc, gb_per_s)) in seen.apps.iter_mut().zip(apps) {
@@ -229,13 +229,13 @@ mod tests {
     }
 
     #[test]
-    fn sms_go_from_who_waits_for_memory_to_who_computes_while_that_helps() {
+    fn sms_go_from_memory_bound_to_compute_bound_while_that_helps() {
         let facts = facts(&["BLK", "IMG"]);
         let mut smra = Choice::parse("smra:n_r=3:r_min=4:rest=2").unwrap().make();
         assert_eq!(sms(&smra.start(&facts, &[]).unwrap(), 2), [8, 8]);
         let mut then = |now, ipc: u64, expected: [usize; 2]| {
             // BLK: low IPC and 100 of 177 GB/s; IMG computes.
-            let plan = smra.decide(&facts, &look(&facts, now, &[(60, 100), (ipc, 1)])).unwrap();
+            let plan = smra.decide(&facts, &period(&facts, now, &[(60, 100), (ipc, 1)])).unwrap();
             assert_eq!(sms(&plan, 2), expected, "{}", plan.reason());
         };
         then(20_000, 300, [5, 11]);
@@ -252,23 +252,23 @@ mod tests {
         let mut seen = Vec::new();
         for (number, ipc) in [300, 280, 300, 300, 300, 320].into_iter().enumerate() {
             let now = 20_000 * (number as u64 + 1);
-            let plan = smra.decide(&facts, &look(&facts, now, &[(60, 100), (ipc, 1)])).unwrap();
+            let plan = smra.decide(&facts, &period(&facts, now, &[(60, 100), (ipc, 1)])).unwrap();
             seen.push(sms(&plan, 2)[0]);
         }
         assert_eq!(seen, [6, 8, 8, 8, 6, 4]);
     }
 
     #[test]
-    fn where_sms_stay_idle_who_has_ended_neither_gives_nor_takes() {
+    fn where_sms_stay_idle_an_ended_application_neither_gives_nor_takes() {
         let facts = facts(&["BLK", "IMG", "NN"]);
         let mut smra = Choice::parse("smra:freed=idle").unwrap().make();
         assert_eq!(sms(&smra.start(&facts, &[]).unwrap(), 3), [6, 5, 5]);
         let speeds = [(60, 100), (300, 1), (60, 1)];
-        let plan = smra.decide(&facts, &look(&facts, 20_000, &speeds)).unwrap();
+        let plan = smra.decide(&facts, &period(&facts, 20_000, &speeds)).unwrap();
         assert_eq!(sms(&plan, 3), [4, 7, 5]);
         // IMG, to which SMs went, ends: they stay where they are.
         let end = |now, wake, nn| {
-            let mut seen = look(&facts, now, &[(60, 100), (0, 0), nn]);
+            let mut seen = period(&facts, now, &[(60, 100), (0, 0), nn]);
             (seen.wake, seen.apps[1].active, seen.apps[1].finished) = (wake, false, true);
             seen
         };
@@ -281,7 +281,7 @@ mod tests {
         (last.apps[0].active, last.apps[0].finished) = (false, true);
         let plan = smra.decide(&facts, &last).unwrap();
         assert_eq!(sms(&plan, 3), [2, 7, 7]);
-        assert!(plan.wake().is_empty(), "nobody is left to trade with");
+        assert!(plan.wake().is_empty(), "one application is left");
     }
 
     #[test]
@@ -289,7 +289,7 @@ mod tests {
         let facts = facts(&["BLK", "LBM"]);
         let mut smra = Choice::parse("smra").unwrap().make();
         smra.start(&facts, &[]).unwrap();
-        let plan = smra.decide(&facts, &look(&facts, 20_000, &[(60, 80), (60, 80)])).unwrap();
+        let plan = smra.decide(&facts, &period(&facts, 20_000, &[(60, 80), (60, 80)])).unwrap();
         assert_eq!(sms(&plan, 2), [8, 8]);
         let mut seen = view(&facts, 30_000, Wake::AppEnd(AppId(0)));
         (seen.apps[0].active, seen.apps[0].finished) = (false, true);

@@ -62,6 +62,6 @@ mod tests {
         let quotas: Vec<u32> = (0..16).map(|sm| if sm < 3 { 2 } else { 0 }).collect();
         assert_eq!(plan.shares(), [Share::Quota(quotas)]);
         let plan = Solo { sms: 99, ctas: 0 }.start(&facts, &[]).unwrap();
-        assert_eq!(plan.shares(), [Share::Quota(vec![8; 16])], "never more than there is");
+        assert_eq!(plan.shares(), [Share::Quota(vec![8; 16])], "at most the machine");
     }
 }

@@ -26,7 +26,7 @@ impl Spatial {
         Box::new(Self { freed: FreedSms::of(settings), apps: Vec::new() })
     }
 
-    /// The plan for these applications; those for which there is no SM wait.
+    /// The plan for these applications; those without an SM wait.
     pub(super) fn draft(facts: &Facts, apps: &[AppId]) -> PlanDraft {
         let apps = &apps[..apps.len().min(usize::from(facts.sms))];
         let owners = shares::sm_owners(facts, apps.len());
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_leaves_its_sms_to_the_others() {
+    fn an_ended_application_leaves_its_sms_to_the_others() {
         let facts = facts(&["HOT", "BFS", "NN"]);
         let mut seen = view(&facts, 1000, Wake::AppEnd(AppId(0)));
         (seen.apps[0].active, seen.apps[0].finished) = (false, true);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_idle_is_nobodys_until_another_comes() {
+    fn idle_sms_have_no_owner_until_an_arrival() {
         let mut facts = facts(&["HOT", "BFS", "NN"]);
         facts.apps[2].arrival = 5000;
         let mut idle = Choice::parse("spatial:freed=idle").unwrap().make();
@@ -103,13 +103,13 @@ mod tests {
         (seen.apps[0].active, seen.apps[0].finished) = (false, true);
         seen.apps[2].active = false;
         let plan = idle.decide(&facts, &seen).unwrap();
-        assert_eq!(sms(&plan, 3), [8, 8, 0], "the others keep exactly their own");
+        assert_eq!(sms(&plan, 3), [8, 8, 0], "the others keep their SMs");
         (seen.wake, seen.apps[2].active) = (Wake::Arrival(AppId(2)), true);
         assert_eq!(sms(&idle.decide(&facts, &seen).unwrap(), 3), [0, 8, 8]);
     }
 
     #[test]
-    fn who_waits_for_an_sm_has_one_when_another_ends() {
+    fn an_application_that_waits_for_an_sm_has_one_when_another_ends() {
         let mut facts = facts(&["HOT", "BFS", "NN"]);
         facts.sms = 2;
         let mut idle = Choice::parse("spatial:freed=idle").unwrap().make();

@@ -1,21 +1,14 @@
 //! The table of all schemes: one row each.
 
-use super::cuda::{self, Cuda};
-use super::even::Even;
-use super::fcfs::Fcfs;
-use super::left_over::LeftOver;
-use super::oracle::{self, Oracle};
+use gpumodel_core::contract::Migration;
+use gpumodel_core::units::AppId;
+
 use super::profile_based::{self, ProfileBased};
-use super::pt::{self, Pt};
-use super::sequential::Sequential;
-use super::sim::{self, Sim};
-use super::slate::{self, Slate};
-use super::smra::{self, Smra};
-use super::solo::{self, Solo};
-use super::spatial::{self, Spatial};
-use super::ugpu;
 use super::warped_slicer::{self, WarpedSlicer};
-use super::{Parameter, Scheme, Settings};
+use super::{
+    Parameter, Scheme, Settings, cuda, even, fcfs, left_over, oracle, pt, sequential, sim, slate,
+    smra, solo, spatial, ugpu,
+};
 
 /// One row of the table of schemes.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +60,12 @@ impl Row {
     }
 }
 
+const BASELINE: &str = "none: the baseline of every other scheme";
+
+const SPATIAL: &str = "Adriaens et al. (HPCA 2012), as in Warped-Slicer";
+
+const PROFILE_BASED: &str = "Adriaens et al. (HPCA 2012), as in ILP-SMRA";
+
 const TENANCY: &str = "Adaptive simultaneous multi-tenancy (ARCS 2018)";
 
 const SLATE: &str = "Slate (IPDPS 2019)";
@@ -79,85 +78,75 @@ const CD_SEARCH: &str = "CD-Search (ICS 2018), as in UGPU";
 
 /// Every scheme.
 pub const TABLE: &[Row] = &[
-    Row::new("solo", "none: the baseline of every other scheme", Solo::make, solo::PARAMETERS)
+    Row::new("solo", BASELINE, solo::Solo::make, solo::PARAMETERS)
         .does("one application has the whole machine")
         .only_for(1),
-    Row::new("sequential", WARPED_SLICER, |_| Box::new(Sequential), &[])
+    Row::new("sequential", WARPED_SLICER, |_| Box::new(sequential::Sequential), &[])
         .does("one application after the other, each on the whole machine"),
-    Row::new("left-over", WARPED_SLICER, |_| Box::new(LeftOver), &[])
+    Row::new("left-over", WARPED_SLICER, |_| Box::new(left_over::LeftOver), &[])
         .does("CTAs strictly in launch order: the next launch has what is left over"),
-    Row::new("fcfs", WARPED_SLICER, |_| Box::new(Fcfs), &[])
+    Row::new("fcfs", WARPED_SLICER, |_| Box::new(fcfs::Fcfs), &[])
         .does("CTAs of all applications in turn, each to an SM where it fits"),
-    Row::new("even", WARPED_SLICER, |_| Box::new(Even), &[])
+    Row::new("even", WARPED_SLICER, |_| Box::new(even::Even), &[])
         .does("an equal part of every SM for each application"),
-    Row::new(
-        "spatial",
-        "Adriaens et al. (HPCA 2012), as in Warped-Slicer",
-        Spatial::make,
-        spatial::PARAMETERS,
-    )
-    .does("an equal number of SMs for each application"),
+    Row::new("spatial", SPATIAL, spatial::Spatial::make, spatial::PARAMETERS)
+        .does("an equal number of SMs for each application"),
     Row::new("warped-slicer", WARPED_SLICER, WarpedSlicer::make, warped_slicer::PARAMETERS)
         .does("every SM sliced by sampled speeds so that the slowest application is fastest"),
-    Row::new("oracle", WARPED_SLICER, Oracle::make, oracle::PARAMETERS)
+    Row::new("oracle", WARPED_SLICER, oracle::Oracle::make, oracle::PARAMETERS)
         .does("the fastest of all CTA combinations, left-over and spatial"),
-    Row::new("smra", "ILP-SMRA, Algorithm 1", Smra::make, smra::PARAMETERS).does(
+    Row::new("smra", "ILP-SMRA, Algorithm 1", smra::Smra::make, smra::PARAMETERS).does(
         "own SMs for each, moved at run time from memory-bound to compute-bound applications",
     ),
-    Row::new(
-        "profile-based",
-        "Adriaens et al. (HPCA 2012), as in ILP-SMRA",
-        ProfileBased::make,
-        profile_based::PARAMETERS,
-    )
-    .does("own SMs for each application, as many as its solo runs need"),
-    Row::new("pt", TENANCY, Pt::make, pt::PARAMETERS)
+    Row::new("profile-based", PROFILE_BASED, ProfileBased::make, profile_based::PARAMETERS)
+        .does("own SMs for each application, as many as its solo runs need"),
+    Row::new("pt", TENANCY, pt::Pt::make, pt::PARAMETERS)
         .does("kernels as persistent workers, as many as fit, first come first served"),
-    Row::new("sim", TENANCY, Sim::make, sim::PARAMETERS).does(
+    Row::new("sim", TENANCY, sim::Sim::make, sim::PARAMETERS).does(
         "persistent workers whose number per SM a host service adapts as kernels start and end",
     ),
-    Row::new("cuda", SLATE, Cuda::make, cuda::PARAMETERS)
+    Row::new("cuda", SLATE, cuda::Cuda::make, cuda::PARAMETERS)
         .does("processes in turns, each on the whole machine for a time slice"),
-    Row::new("mps-leftover", SLATE, |_| Box::new(LeftOver), &[])
+    Row::new("mps-leftover", SLATE, |_| Box::new(left_over::LeftOver), &[])
         .does("the Multi-Process Service as Slate describes it: left-over, whatever the process"),
-    Row::new("slate", SLATE, Slate::make, slate::PARAMETERS)
+    Row::new("slate", SLATE, slate::Slate::make, slate::PARAMETERS)
         .does("kernels as persistent workers on own SMs, paired with kernels of a matching class"),
     Row::new("bp", UGPU, ugpu::bp, ugpu::BALANCED)
         .does("an equal, private part of SMs and memory channels for each application")
         .owns_channels(),
-    Row::new("bp-bs", UGPU, ugpu::bp_bs, ugpu::UNEQUAL)
+    Row::new("bp-bs", UGPU, |set| ugpu::bp_unequal(set, AppId(0)), ugpu::UNEQUAL)
         .does("three quarters of SMs and channels for the first of two, a quarter for the second")
         .only_for(2)
         .owns_channels(),
-    Row::new("bp-sb", UGPU, ugpu::bp_sb, ugpu::UNEQUAL)
+    Row::new("bp-sb", UGPU, |set| ugpu::bp_unequal(set, AppId(1)), ugpu::UNEQUAL)
         .does("a quarter of SMs and channels for the first of two, three quarters for the second")
         .only_for(2)
         .owns_channels(),
     Row::new("ugpu-offline", UGPU, ugpu::ugpu_offline, ugpu::OFFLINE)
         .does("own SMs and channels for each application, as many as its solo run needs")
         .owns_channels(),
-    Row::new("ugpu-ori", UGPU, ugpu::ugpu_ori, ugpu::PARAMETERS)
+    Row::new("ugpu-ori", UGPU, |set| ugpu::ugpu(set, Migration::Traditional), ugpu::PARAMETERS)
         .does("as ugpu, all pages of an affected application moved by reads and writes")
         .owns_channels(),
-    Row::new("ugpu-soft", UGPU, ugpu::ugpu_soft, ugpu::PARAMETERS)
+    Row::new("ugpu-soft", UGPU, |set| ugpu::ugpu(set, Migration::Software), ugpu::PARAMETERS)
         .does("as ugpu, pages moved by reads and writes")
         .owns_channels(),
-    Row::new("ugpu", UGPU, ugpu::ugpu, ugpu::PARAMETERS)
+    Row::new("ugpu", UGPU, |set| ugpu::ugpu(set, Migration::PageMove), ugpu::PARAMETERS)
         .does(
             "SMs moved to compute-bound, channels to memory-bound applications, pages by PageMove",
         )
         .owns_channels(),
-    Row::new("cd-search", CD_SEARCH, ugpu::cd_search, ugpu::SEARCH)
+    Row::new("cd-search", CD_SEARCH, |set| ugpu::cd_search(set, false), ugpu::SEARCH)
         .does("own SMs for each application, moved while throughput rises; shared memory channels"),
-    Row::new("bp-cd-search", CD_SEARCH, ugpu::bp_cd_search, ugpu::SEARCH)
+    Row::new("bp-cd-search", CD_SEARCH, |set| ugpu::cd_search(set, true), ugpu::SEARCH)
         .does("as cd-search, with a fixed, equal number of own channels for each application")
         .owns_channels(),
     Row::new("mps-share", UGPU, ugpu::mps_share, ugpu::SHARED)
         .does("own SMs for each application; shared memory channels"),
-    Row::new("qos-bp", UGPU, ugpu::qos_bp, ugpu::QOS)
+    Row::new("qos-bp", UGPU, |set| ugpu::qos_fixed(set, true), ugpu::QOS)
         .does("as bp, three quarters for the high-priority application")
         .owns_channels(),
-    Row::new("qos-mps-share", UGPU, ugpu::qos_mps_share, ugpu::QOS)
+    Row::new("qos-mps-share", UGPU, |set| ugpu::qos_fixed(set, false), ugpu::QOS)
         .does("as mps-share, three quarters of the SMs for the high-priority application"),
     Row::new("qos-ugpu", UGPU, ugpu::qos_ugpu, ugpu::QOS_TARGET)
         .does("as ugpu, the high-priority application keeps three quarters of its solo speed")

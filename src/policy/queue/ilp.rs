@@ -26,7 +26,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::whole("representatives", 3, 0..=1_000_000)
         .does("applications of a class that are run in pairs at most; 0: all (assumed)"),
     Parameter::word("classes", CLASS, &[CLASS, APPLICATION])
-        .does("four classes, or each application a class of its own"),
+        .does("four classes, or one class for each application"),
 ];
 
 const CLASS: &str = "class";

@@ -110,7 +110,7 @@ pub struct Curve {
 /// Why samples are not a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum BadCurve {
-    /// There is no sample with one CTA, from which every split begins.
+    /// The first sample is not that of one CTA, from which every split begins.
     #[error("the first sample of a curve must be that of one CTA")]
     Start,
     /// Counts of CTAs do not grow.
@@ -198,7 +198,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// The performance of the slowest kernel; 1 when there is none.
+    /// The performance of the slowest kernel; 1 without kernels.
     #[must_use]
     pub fn minimum(&self) -> f64 {
         self.performance.iter().copied().fold(1.0, f64::min)

@@ -154,8 +154,8 @@ fn unmet(facts: &Facts, claims: &[Claim], slices: &[Slice], least: Resources) ->
 /// Why nothing moves, in words.
 fn stays(slices: &[Slice]) -> String {
     let enough = slices.iter().any(Slice::computes);
-    let who = if enough { "all have" } else { "none has" };
-    format!("{who} what is asked for, nothing moves")
+    let which = if enough { "all have" } else { "none has" };
+    format!("{which} what is asked for, nothing moves")
 }
 
 fn end(iterations: u32, stop: Stop) -> String {

@@ -11,9 +11,8 @@ mod static_partition;
 #[cfg(test)]
 mod tests;
 
-pub(super) use online::{PARAMETERS, QOS_TARGET, qos_ugpu, ugpu, ugpu_ori, ugpu_soft};
-pub(super) use search::{PARAMETERS as SEARCH, bp_cd_search, cd_search};
+pub(super) use online::{PARAMETERS, QOS_TARGET, qos_ugpu, ugpu};
+pub(super) use search::{PARAMETERS as SEARCH, cd_search};
 pub(super) use static_partition::{
-    BALANCED, OFFLINE, QOS, SHARED, UNEQUAL, bp, bp_bs, bp_sb, mps_share, qos_bp, qos_mps_share,
-    ugpu_offline,
+    BALANCED, OFFLINE, QOS, SHARED, UNEQUAL, bp, bp_unequal, mps_share, qos_fixed, ugpu_offline,
 };

@@ -96,19 +96,10 @@ struct Ugpu {
     resting: u64,
 }
 
-/// UGPU with PageMove.
-pub(in super::super) fn ugpu(settings: &Settings) -> Box<dyn Scheme> {
-    Box::new(Ugpu::of(settings, Migration::PageMove))
-}
-
-/// UGPU with PageMove's mapping and memory management, without hardware for copies.
-pub(in super::super) fn ugpu_soft(settings: &Settings) -> Box<dyn Scheme> {
-    Box::new(Ugpu::of(settings, Migration::Software))
-}
-
-/// UGPU with traditional page migration.
-pub(in super::super) fn ugpu_ori(settings: &Settings) -> Box<dyn Scheme> {
-    Box::new(Ugpu::of(settings, Migration::Traditional))
+/// UGPU with PageMove; `ugpu-soft` has its mapping and memory management without hardware for
+/// copies, `ugpu-ori` traditional page migration.
+pub(in super::super) fn ugpu(settings: &Settings, migration: Migration) -> Box<dyn Scheme> {
+    Box::new(Ugpu::of(settings, migration))
 }
 
 /// UGPU with a target for the application with the high priority.

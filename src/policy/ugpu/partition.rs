@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_divided_is_all_there_is() {
+    fn the_whole_is_divided() {
         assert_eq!(divide(80, 3, None), [27, 27, 26]);
         assert_eq!(divide(80, 3, Some((1, 60))), [10, 60, 10]);
         assert_eq!(divide(8, 4, Some((3, 6))), [1, 1, 1, 5], "one for each other");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn who_loses_gives_the_last_ones_and_keeps_the_others() {
+    fn an_application_that_loses_some_gives_the_last_ones() {
         let facts = facts(&["PVC", "DXTC", "CP"]);
         let mut partition = Partition::new(true, FreedSms::Given);
         partition.reset(&facts);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_leaves_everything_to_the_others_and_they_keep_theirs() {
+    fn an_ended_application_leaves_everything_to_the_others() {
         let facts = facts(&["PVC", "DXTC", "CP"]);
         let mut partition = Partition::new(true, FreedSms::Given);
         partition.reset(&facts);

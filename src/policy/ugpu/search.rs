@@ -36,28 +36,19 @@ struct CdSearch {
     window: Option<Cycle>,
 }
 
-/// CD-Search where all share the memory.
-pub(in super::super) fn cd_search(settings: &Settings) -> Box<dyn Scheme> {
-    CdSearch::make(settings, false)
-}
-
-/// CD-Search on a balanced partition.
-pub(in super::super) fn bp_cd_search(settings: &Settings) -> Box<dyn Scheme> {
-    CdSearch::make(settings, true)
+/// CD-Search; on a balanced partition where channels are owned.
+pub(in super::super) fn cd_search(settings: &Settings, owns: bool) -> Box<dyn Scheme> {
+    Box::new(CdSearch {
+        epochs: Epochs::new(settings, owns),
+        first_step: settings.small(STEP.name),
+        step: 0,
+        min_sms: settings.small(MIN_SMS.name),
+        b_mem: settings.real(B_MEM.name),
+        window: settings.window(WINDOW.name),
+    })
 }
 
 impl CdSearch {
-    fn make(settings: &Settings, owns: bool) -> Box<dyn Scheme> {
-        Box::new(Self {
-            epochs: Epochs::new(settings, owns),
-            first_step: settings.small(STEP.name),
-            step: 0,
-            min_sms: settings.small(MIN_SMS.name),
-            b_mem: settings.real(B_MEM.name),
-            window: settings.window(WINDOW.name),
-        })
-    }
-
     /// Equal parts, and the search begins again.
     fn divide(&mut self, facts: &Facts) -> String {
         (self.epochs.before, self.step) = (None, self.first_step);

@@ -5,6 +5,7 @@ use gpumodel_core::units::{AppId, Cycle};
 
 use super::super::parameter::PLACE;
 use super::super::shares::{FREED, FreedSms};
+use super::super::solo::at_most;
 use super::super::solve::Resources;
 use super::super::{Parameter, Scheme, Settings};
 use super::algorithm::{Algorithm, Claim, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS};
@@ -67,14 +68,9 @@ pub(in super::super) fn bp(settings: &Settings) -> Box<dyn Scheme> {
     Box::new(Fixed::new(settings, PriorityApp::of(settings), size, true))
 }
 
-/// BP-BS: three quarters for the first of two applications.
-pub(in super::super) fn bp_bs(settings: &Settings) -> Box<dyn Scheme> {
-    Box::new(Fixed::new(settings, PriorityApp::App(AppId(0)), Size::Part(LARGER), true))
-}
-
-/// BP-SB: three quarters for the second of two applications.
-pub(in super::super) fn bp_sb(settings: &Settings) -> Box<dyn Scheme> {
-    Box::new(Fixed::new(settings, PriorityApp::App(AppId(1)), Size::Part(LARGER), true))
+/// BP-BS and BP-SB: three quarters for one of two applications.
+pub(in super::super) fn bp_unequal(settings: &Settings, larger: AppId) -> Box<dyn Scheme> {
+    Box::new(Fixed::new(settings, PriorityApp::App(larger), Size::Part(LARGER), true))
 }
 
 /// MPS as UGPU describes it: own SMs for each, and the memory for all.
@@ -83,29 +79,21 @@ pub(in super::super) fn mps_share(settings: &Settings) -> Box<dyn Scheme> {
     Box::new(Fixed::new(settings, PriorityApp::of(settings), size, false))
 }
 
-/// QoS-aware BP: three quarters for the application with the high priority.
-pub(in super::super) fn qos_bp(settings: &Settings) -> Box<dyn Scheme> {
-    Fixed::with_qos_target(settings, true)
-}
-
-/// MPS with three quarters of the SMs for the application with the high priority.
-pub(in super::super) fn qos_mps_share(settings: &Settings) -> Box<dyn Scheme> {
-    Fixed::with_qos_target(settings, false)
+/// QoS-aware BP, and MPS where channels are not owned: three quarters for the application with
+/// the high priority.
+pub(in super::super) fn qos_fixed(settings: &Settings, owns: bool) -> Box<dyn Scheme> {
+    let size = Size::Part(settings.real(TARGET.name));
+    Box::new(Fixed {
+        b_mem: settings.real(B_MEM.name),
+        window: settings.window(WINDOW.name),
+        ..Fixed::new(settings, PriorityApp::of(settings), size, owns)
+    })
 }
 
 impl Fixed {
     fn new(settings: &Settings, priority: PriorityApp, size: Size, owns: bool) -> Self {
         let partition = Partition::new(owns, FreedSms::of(settings));
         Self { priority, size, b_mem: 1.0, window: None, high: None, partition }
-    }
-
-    fn with_qos_target(settings: &Settings, owns: bool) -> Box<dyn Scheme> {
-        let size = Size::Part(settings.real(TARGET.name));
-        Box::new(Self {
-            b_mem: settings.real(B_MEM.name),
-            window: settings.window(WINDOW.name),
-            ..Self::new(settings, PriorityApp::of(settings), size, owns)
-        })
     }
 
     fn part(&self, facts: &Facts) -> Resources {
@@ -170,15 +158,16 @@ impl Fixed {
 
     fn divide(&mut self, facts: &Facts) {
         let part = self.part(facts);
-        match (self.partition.apps(), self.size) {
+        if let (&[app], Size::Counts { .. }) = (self.partition.apps(), self.size)
+            && facts.apps.len() == 1
+        {
             // The only application of the run has a slice of that size.
-            (&[app], Size::Counts { .. }) if facts.apps.len() == 1 => {
-                let whole = self.partition.total();
-                let some = |set: u32, all: u32| if set == 0 { all } else { set.min(all) };
-                let (sms, groups) = (some(part.sms, whole.sms), some(part.groups, whole.groups));
-                self.partition.assign(&[(app, Resources { sms, groups })]);
-            }
-            _ => self.partition.divide(self.high.map(|app| (app, part))),
+            let total = self.partition.total();
+            let sms = at_most(part.sms.into(), total.sms);
+            let groups = at_most(part.groups.into(), total.groups);
+            self.partition.assign(&[(app, Resources { sms, groups })]);
+        } else {
+            self.partition.divide(self.high.map(|app| (app, part)));
         }
     }
 }
