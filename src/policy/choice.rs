@@ -1,10 +1,10 @@
-//! A scheme as it is asked for: `name:key=value:key=value`.
+//! A scheme as the user names it: `name:key=value:key=value`.
 
 use std::fmt;
 
 use thiserror::Error;
 
-use gpumodel_core::units::{nearest, quoted, shown, to_u64};
+use gpumodel_core::units::{did_you_mean, quoted, shown, to_u64};
 
 use super::parameter::PLACE;
 use super::{Kind, Parameter, Row, Scheme, Settings, TABLE, Value, find};
@@ -16,46 +16,38 @@ pub struct Choice {
     settings: Settings,
 }
 
-/// Why words are not a scheme.
+/// Why a text names no scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadChoice {
     /// No scheme has that name.
-    #[error(
-        "there is no scheme {}{}; known are: {known}",
-        shown(name),
-        hint(nearest.as_deref())
-    )]
+    #[error("no scheme is called {}{hint}; known are: {known}", shown(name))]
     UnknownScheme {
         /// As typed.
         name: String,
-        /// The known name that looks most like it.
-        nearest: Option<String>,
+        /// The nearest known name, in words.
+        hint: String,
         /// Every name.
         known: String,
     },
-    /// Nothing stands where a name should.
+    /// The name is empty.
     #[error("expected the name of a scheme, found an empty one; known are: {known}")]
     NoName {
         /// Every name.
         known: String,
     },
     /// The scheme has no such parameter.
-    #[error(
-        "scheme {scheme} has no parameter {}{}; known are: {known}",
-        shown(key),
-        hint(nearest.as_deref())
-    )]
+    #[error("scheme {scheme} has no parameter {}{hint}; known are: {known}", shown(key))]
     UnknownParameter {
         /// Which scheme.
         scheme: &'static str,
         /// As typed.
         key: String,
-        /// The known name that looks most like it.
-        nearest: Option<String>,
-        /// Every parameter of it.
+        /// The nearest known name, in words.
+        hint: String,
+        /// Every parameter of the scheme.
         known: String,
     },
-    /// A part without `=`.
+    /// A setting without `=`.
     #[error(
         "scheme {scheme}: expected key=value after the colon, found {}",
         quoted(found.as_bytes())
@@ -88,10 +80,6 @@ pub enum BadChoice {
     },
 }
 
-fn hint(nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
-}
-
 impl Choice {
     /// Reads `name` or `name:key=value:key=value`.
     ///
@@ -104,13 +92,8 @@ impl Choice {
         let known = || TABLE.iter().map(|row| row.name).collect::<Vec<_>>();
         let row = find(name).ok_or_else(|| unknown(name, &known()))?;
         let mut choice = Self::of(row);
-        let mut set = Vec::new();
-        for part in parts {
-            let key = choice.set(part)?;
-            if set.contains(&key) {
-                return Err(BadChoice::Twice { scheme: row.name, key });
-            }
-            set.push(key);
+        for (key, value) in pairs(row.name, &[row.parameters], parts)? {
+            choice.settings.set(key, value);
         }
         Ok(choice)
     }
@@ -121,14 +104,12 @@ impl Choice {
         Self { row, settings: Settings::defaults(row.parameters) }
     }
 
-    /// Sets what `part` says and tells which parameter it was.
-    fn set(&mut self, part: &str) -> Result<&'static str, BadChoice> {
-        let (name, value) = setting(self.row.name, &[self.row.parameters], part)?;
+    /// Sets a parameter, if the scheme has one of that name.
+    pub(super) fn set(&mut self, name: &str, value: Value) {
         self.settings.set(name, value);
-        Ok(name)
     }
 
-    /// The same with a parameter set to `value`, where there is one that takes it.
+    /// The same with a parameter set to `value`, if the scheme has one that takes it.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         if let Some(parameter) = self.row.parameters.iter().find(|known| known.name == name)
@@ -139,7 +120,7 @@ impl Choice {
         self
     }
 
-    /// Refuses the place of an application that a run of `apps` applications does not have.
+    /// Refuses the place of an application beyond the last of `apps` applications.
     ///
     /// # Errors
     /// [`BadChoice::Value`].
@@ -148,14 +129,11 @@ impl Choice {
             let Kind::Whole { least, .. } = parameter.kind else { continue };
             let place = self.settings.whole(parameter.name);
             if place > to_u64(apps) {
-                let there = match apps {
-                    1 => String::from("there is 1 application"),
-                    apps => format!("there are {apps} applications"),
-                };
+                let plural = if apps == 1 { "" } else { "s" };
                 return Err(BadChoice::Value {
                     scheme: self.row.name,
                     key: parameter.name,
-                    expected: format!("{least} to {apps} ({there})"),
+                    expected: format!("{least} to {apps} (the run has {apps} application{plural})"),
                     found: place.to_string(),
                 });
             }
@@ -184,15 +162,31 @@ impl Choice {
 
 /// The error for a name that is none of `known`.
 pub(super) fn unknown(name: &str, known: &[&str]) -> BadChoice {
-    let (nearest, known) = (nearest(name, known.iter().copied()), known.join(", "));
+    let (hint, known) = (did_you_mean(name, known.iter().copied()), known.join(", "));
     if name.is_empty() {
         return BadChoice::NoName { known };
     }
-    BadChoice::UnknownScheme { name: name.to_owned(), nearest, known }
+    BadChoice::UnknownScheme { name: name.to_owned(), hint, known }
 }
 
-/// Reads `key=value` of a scheme that has these lists of parameters.
-pub(super) fn setting(
+/// Reads settings `key=value`, each key once, of a scheme that has these lists of parameters.
+pub(super) fn pairs<'a>(
+    scheme: &'static str,
+    parameters: &[&'static [Parameter]],
+    parts: impl Iterator<Item = &'a str>,
+) -> Result<Vec<(&'static str, Value)>, BadChoice> {
+    let mut pairs: Vec<(&'static str, Value)> = Vec::new();
+    for part in parts {
+        let (key, value) = pair(scheme, parameters, part)?;
+        if pairs.iter().any(|(known, _)| *known == key) {
+            return Err(BadChoice::Twice { scheme, key });
+        }
+        pairs.push((key, value));
+    }
+    Ok(pairs)
+}
+
+fn pair(
     scheme: &'static str,
     parameters: &[&'static [Parameter]],
     part: &str,
@@ -203,9 +197,9 @@ pub(super) fn setting(
     let all = || parameters.iter().copied().flatten();
     let Some(parameter) = all().find(|known| known.name == key) else {
         let known: Vec<&str> = all().map(|known| known.name).collect();
-        let nearest = nearest(key, known.iter().copied());
+        let hint = did_you_mean(key, known.iter().copied());
         let known = if known.is_empty() { String::from("none") } else { known.join(", ") };
-        return Err(BadChoice::UnknownParameter { scheme, key: key.to_owned(), nearest, known });
+        return Err(BadChoice::UnknownParameter { scheme, key: key.to_owned(), hint, known });
     };
     let read = parameter.kind.parse(value).ok_or_else(|| BadChoice::Value {
         scheme,
@@ -216,18 +210,13 @@ pub(super) fn setting(
     Ok((parameter.name, read))
 }
 
-/// The name, and what differs from the defaults: two choices that read the same
+/// The name, and the settings that differ from the defaults: two choices with the same text
 /// are the same.
 impl fmt::Display for Choice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.row.name)?;
-        let defaults = Settings::defaults(self.row.parameters);
-        for (set, default) in self.settings.iter().zip(defaults.iter()) {
-            if set != default {
-                write!(formatter, ":{}={}", set.0, set.1)?;
-            }
-        }
-        Ok(())
+        let changed = self.settings.changed(self.row.parameters);
+        changed.into_iter().try_for_each(|(name, value)| write!(formatter, ":{name}={value}"))
     }
 }
 
@@ -255,11 +244,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_told_again() {
+    fn only_changed_settings_are_shown() {
         let text = "warped-slicer:window=10000:threshold_on=loss";
         assert_eq!(Choice::parse(text).unwrap().to_string(), text);
         let choice = Choice::parse("warped-slicer:window=5000").unwrap();
-        assert_eq!(choice.to_string(), "warped-slicer", "as it would be anyway");
+        assert_eq!(choice.to_string(), "warped-slicer", "the default");
     }
 
     #[test]
@@ -269,10 +258,10 @@ mod tests {
             assert_eq!(fits(text, 2), Ok(()), "{text}");
         }
         let said = fits("qos-bp:high=7", 2).unwrap_err().to_string();
-        let expected = "expected 0 to 2 (there are 2 applications), found `7`";
+        let expected = "expected 0 to 2 (the run has 2 applications), found `7`";
         assert_eq!(said, format!("scheme qos-bp: high: {expected}"));
         let said = fits("bp:sms=60:high=2", 1).unwrap_err().to_string();
-        assert!(said.contains("expected 1 to 1 (there is 1 application)"), "{said}");
+        assert!(said.contains("expected 1 to 1 (the run has 1 application)"), "{said}");
     }
 
     #[test]

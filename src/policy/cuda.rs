@@ -1,30 +1,25 @@
 //! Processes in turns.
 
-use gpumodel_core::contract::{DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult};
-use gpumodel_core::contract::{TimeSlice, Vacate, View};
+use gpumodel_core::contract::{
+    DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, TimeSlice, Vacate,
+};
 
-use super::{Kind, Parameter, Scheme, Settings, active_apps, shares};
+use super::{Parameter, Scheme, Settings, shares};
 
 /// What a user may set.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "slice_us",
-        kind: Kind::Real { default: 2000.0, least: 0.01, most: 1e9 },
-        summary: "microseconds of a time slice (assumed)",
-    },
-    Parameter {
-        name: "switch_us",
-        kind: Kind::Real { default: 20.0, least: 0.0, most: 1e4 },
-        summary: "microseconds in which no CTA starts at a switch (assumed)",
-    },
+    Parameter::real("slice_us", 2000.0, 0.01..=1e9).does("microseconds of a time slice (assumed)"),
+    Parameter::real("switch_us", 20.0, 0.0..=1e4)
+        .does("microseconds in which no CTA starts at a switch (assumed)"),
 ];
 
-/// Vanilla CUDA with several processes: time slices of the whole GPU (Slate, section
-/// V.A). At the end of a slice resident CTAs are saved to memory, those of the next
-/// process come back. Who has nothing to run passes its turn on at once only when it
-/// has ended. The launch latency of a kernel elapses also while others have their turn.
+/// Vanilla CUDA with several processes: time slices of the whole GPU (Slate, section V.A).
+/// At the end of a slice the state of resident CTAs is saved to memory and that of the next
+/// process is restored. A process without work keeps its slice until it ends; only after
+/// that is its turn skipped. The launch latency of a kernel also elapses during the slices
+/// of others.
 #[derive(Clone, Copy, Debug)]
-pub struct Cuda {
+pub(super) struct Cuda {
     slice_us: f64,
     switch_us: f64,
 }
@@ -34,8 +29,10 @@ impl Cuda {
         let (slice_us, switch_us) = (settings.real("slice_us"), settings.real("switch_us"));
         Box::new(Self { slice_us, switch_us })
     }
+}
 
-    fn plan(&self, facts: &Facts) -> Result<Plan, LawBroken> {
+impl Scheme for Cuda {
+    fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
         let slice = TimeSlice {
             cycles: facts.cycles_in(self.slice_us * 1e-6).max(1),
             switch_cycles: facts.cycles_in(self.switch_us * 1e-6),
@@ -44,7 +41,7 @@ impl Cuda {
         Plan::new(
             facts,
             PlanDraft {
-                shares: shares::everything(facts, &active_apps::in_arrival_order(facts)),
+                shares: shares::everything(facts, &shares::in_arrival_order(facts)),
                 order: DispatchOrder::InOrder,
                 vacate: if several { Vacate::Switch } else { Vacate::Drain },
                 time_slice: several.then_some(slice),
@@ -52,15 +49,5 @@ impl Cuda {
                 ..PlanDraft::default()
             },
         )
-    }
-}
-
-impl Scheme for Cuda {
-    fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        self.plan(facts)
-    }
-
-    fn decide(&mut self, facts: &Facts, _view: &View) -> Result<Plan, LawBroken> {
-        self.plan(facts)
     }
 }

@@ -1,4 +1,4 @@
-//! To each application an equal part of every SM.
+//! An equal part of every SM for each application.
 
 use gpumodel_core::contract::{
     DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, Region, View,
@@ -6,81 +6,73 @@ use gpumodel_core::contract::{
 use gpumodel_core::units::{AppId, to_u32};
 
 use super::solve::Amount;
-use super::{Scheme, Settings, active_apps, cta_resources, shares};
+use super::{Scheme, shares};
 
-/// Divides registers, shared memory, warps and CTA slots of every SM evenly
-/// between the applications that are there (Warped-Slicer, Fig. 2c), and anew when
-/// one comes or ends.
+/// Divides registers, shared memory, warps and CTA slots of every SM evenly between the
+/// active applications (Warped-Slicer, Fig. 2c), again when one arrives or ends.
 ///
-/// An application whose CTAs are larger than such a part could never run. Then as
-/// many of the earliest share as can, and the others wait for one to end.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Even;
+/// An application whose CTAs are larger than such a part could never run. Then as many of
+/// the earliest share as can, and the others wait for one to end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Even;
 
 impl Even {
-    pub(super) fn make(_: &Settings) -> Box<dyn Scheme> {
-        Box::new(Self)
-    }
-
-    fn plan(facts: &Facts, active_apps: &[AppId]) -> Result<Plan, LawBroken> {
-        let parts = sharing(facts, active_apps);
-        let sharing = &active_apps[..parts];
+    fn plan(facts: &Facts, active: &[AppId]) -> Result<Plan, LawBroken> {
+        let parts = parts(facts, active);
+        let sharing = &active[..parts];
         let mut regions = vec![Region::default(); facts.apps.len()];
         for (place, app) in sharing.iter().enumerate() {
-            regions[app.index()] = cta_resources::equal_part(facts, to_u32(place), to_u32(parts));
+            regions[app.index()] = shares::equal_region(facts, to_u32(place), to_u32(parts));
         }
-        let shares =
-            shares::on_each_sm(facts, sharing, |place, _| regions[sharing[place].index()].ctas);
-        let reason = match active_apps.len() - parts {
+        let ctas = |place: usize, _| regions[sharing[place].index()].ctas;
+        let shares = shares::on_each_sm(facts, sharing, ctas);
+        let divided = format!("every SM is divided evenly between {parts} applications");
+        let reason = match active.len() - parts {
             0 if parts == 1 => String::from("the only active application has every SM"),
-            0 => format!("every SM is divided evenly between {parts} applications"),
-            more => format!(
-                "every SM is divided evenly between {parts} applications; CTAs of {more} more do not fit smaller parts and wait"
-            ),
+            0 => divided,
+            more => format!("{divided}; CTAs of {more} more do not fit smaller parts and wait"),
         };
         let order = DispatchOrder::RoundRobin;
         Plan::new(facts, PlanDraft { shares, order, regions, reason, ..PlanDraft::default() })
     }
 }
 
-/// How many of the earliest applications can share: each has a part that holds any
-/// of its CTAs. One always can.
-fn sharing(facts: &Facts, active_apps: &[AppId]) -> usize {
-    let needs: Vec<Amount> = active_apps
-        .iter()
-        .map(|app| cta_resources::of_any(&facts.apps[app.index()].kernels))
-        .collect();
+/// How many of the earliest applications can share, each with a part that holds any of its
+/// CTAs; at least one.
+fn parts(facts: &Facts, active: &[AppId]) -> usize {
+    let need = |app: &AppId| shares::largest_cta(&facts.apps[app.index()].kernels);
+    let needs: Vec<Amount> = active.iter().map(need).collect();
     let all_fit = |&parts: &usize| {
-        let part = |place| cta_resources::equal_part(facts, to_u32(place), to_u32(parts));
+        let region = |place| shares::equal_region(facts, to_u32(place), to_u32(parts));
         let mut places = needs[..parts].iter().enumerate();
-        places.all(|(place, &need)| cta_resources::of_region(&part(place)).minus(need).is_some())
+        places.all(|(place, &need)| shares::region_resources(&region(place)).minus(need).is_some())
     };
-    (2..=active_apps.len()).rev().find(all_fit).unwrap_or_else(|| active_apps.len().min(1))
+    (2..=active.len()).rev().find(all_fit).unwrap_or_else(|| active.len().min(1))
 }
 
 impl Scheme for Even {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        Self::plan(facts, &active_apps::at_start(facts))
+        Self::plan(facts, &shares::apps_at_start(facts))
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        Self::plan(facts, &active_apps::now(facts, view))
+        Self::plan(facts, &shares::active_apps(facts, view))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{KERNELS, facts, view};
-    use super::{Even, Scheme, cta_resources};
+    use super::{Even, Scheme, shares};
     use gpumodel_core::contract::{Plan, Share, Wake};
     use gpumodel_core::units::AppId;
 
     /// CTAs of its first launch that each application's region holds.
     fn held(facts: &gpumodel_core::contract::Facts, plan: &Plan) -> Vec<u64> {
-        let need = |index: usize| cta_resources::of_cta(&facts.apps[index].kernels[0]);
+        let need = |index: usize| shares::cta_resources(&facts.apps[index].kernels[0]);
         let regions = plan.regions().iter().enumerate();
         regions
-            .map(|(index, part)| cta_resources::of_region(part).holds(need(index)).unwrap())
+            .map(|(index, part)| shares::region_resources(part).holds(need(index)).unwrap())
             .collect()
     }
 

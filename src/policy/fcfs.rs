@@ -1,37 +1,20 @@
 //! First come, first served.
 
-use gpumodel_core::contract::{
-    DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View,
-};
+use gpumodel_core::contract::{DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult};
 
-use super::{Scheme, Settings, active_apps, shares};
+use super::{Scheme, shares};
 
-/// CTAs of all applications are dispatched in turn to wherever they fit, so their
-/// registers and shared bytes lie interspersed and leave gaps (Warped-Slicer,
-/// Fig. 2a).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Fcfs;
-
-impl Fcfs {
-    pub(super) fn make(_: &Settings) -> Box<dyn Scheme> {
-        Box::new(Self)
-    }
-
-    fn plan(facts: &Facts) -> Result<Plan, LawBroken> {
-        let shares = shares::everything(facts, &active_apps::in_arrival_order(facts));
-        let reason = String::from("CTAs of all go in turn to wherever they fit");
-        let order = DispatchOrder::RoundRobin;
-        Plan::new(facts, PlanDraft { shares, order, reason, ..PlanDraft::default() })
-    }
-}
+/// CTAs of all applications are dispatched in turn, each to an SM where it fits, so their
+/// registers and shared bytes are interleaved and leave gaps (Warped-Slicer, Fig. 2a).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fcfs;
 
 impl Scheme for Fcfs {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        Self::plan(facts)
-    }
-
-    fn decide(&mut self, facts: &Facts, _view: &View) -> Result<Plan, LawBroken> {
-        Self::plan(facts)
+        let shares = shares::everything(facts, &shares::in_arrival_order(facts));
+        let reason = String::from("CTAs of all applications in turn, each to an SM where it fits");
+        let order = DispatchOrder::RoundRobin;
+        Plan::new(facts, PlanDraft { shares, order, reason, ..PlanDraft::default() })
     }
 }
 
@@ -43,7 +26,7 @@ mod tests {
     use gpumodel_core::units::AppId;
 
     #[test]
-    fn nobody_has_a_quota_and_the_order_decides() {
+    fn quotas_are_full_and_the_order_decides() {
         let facts = facts(&["BLK", "IMG", "NN"]);
         let plan = Fcfs.start(&facts, &[]).unwrap();
         assert_eq!(plan.shares(), vec![Share::Quota(vec![8; 16]); 3]);

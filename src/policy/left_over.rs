@@ -1,27 +1,21 @@
-//! What the first leaves over, the next may have.
+//! Each launch has what the launches before it leave over.
 
-use gpumodel_core::contract::{
-    DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View,
-};
+use gpumodel_core::contract::{DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult};
 
-use super::{Scheme, Settings, active_apps, shares};
+use super::{Scheme, shares};
 
-/// Concurrent kernel execution as GPUs have it: CTAs are dispatched strictly in
-/// the order of the launches, so the next begins only when the one before it has
-/// no CTA left to start (Warped-Slicer, section III).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LeftOver;
+/// Concurrent kernel execution as on GPUs: CTAs are dispatched strictly in the order of
+/// the launches, so a launch begins only when the one before it has no CTA left to start
+/// (Warped-Slicer, section III).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LeftOver;
 
 impl LeftOver {
-    pub(super) fn make(_: &Settings) -> Box<dyn Scheme> {
-        Box::new(Self)
-    }
-
     pub(super) fn draft(facts: &Facts) -> PlanDraft {
         PlanDraft {
-            shares: shares::everything(facts, &active_apps::in_arrival_order(facts)),
+            shares: shares::everything(facts, &shares::in_arrival_order(facts)),
             order: DispatchOrder::InOrder,
-            reason: String::from("the next launch has what the ones before it leave over"),
+            reason: String::from("each launch has what the launches before it leave over"),
             ..PlanDraft::default()
         }
     }
@@ -29,10 +23,6 @@ impl LeftOver {
 
 impl Scheme for LeftOver {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        Plan::new(facts, Self::draft(facts))
-    }
-
-    fn decide(&mut self, facts: &Facts, _view: &View) -> Result<Plan, LawBroken> {
         Plan::new(facts, Self::draft(facts))
     }
 }
@@ -45,7 +35,7 @@ mod tests {
     use gpumodel_core::units::AppId;
 
     #[test]
-    fn nobody_has_a_quota_and_the_order_decides() {
+    fn quotas_are_full_and_the_order_decides() {
         let facts = facts(&["BLK", "IMG", "NN"]);
         let plan = LeftOver.start(&facts, &[]).unwrap();
         assert_eq!(plan.shares(), vec![Share::Quota(vec![8; 16]); 3]);

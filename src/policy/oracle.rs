@@ -3,81 +3,66 @@
 use std::cmp::Reverse;
 
 use gpumodel_core::contract::{Facts, Freed, LawBroken, Plan, PlanDraft, Probe, ProbeResult, View};
-use gpumodel_core::units::AppId;
+use gpumodel_core::units::{AppId, to_usize};
 
 use super::left_over::LeftOver;
-use super::parameter::{Kind, Parameter};
 use super::solve::Amount;
 use super::spatial::Spatial;
-use super::{Scheme, Settings, active_apps, cta_resources, shares};
+use super::{Parameter, Scheme, Settings, shares};
 
-/// The parameters of [`Oracle`].
-pub(super) const PARAMETERS: &[Parameter] = &[Parameter {
-    name: "most",
-    kind: Kind::Whole { default: 128, least: 1, most: 1_000_000 },
-    summary: "CTA combinations to try; when there are more, counts go up by 2, 3, ... (assumed)",
-}];
+/// What a user may set.
+pub(super) const PARAMETERS: &[Parameter] = &[Parameter::whole("most", 128, 1..=1_000_000)
+    .does("CTA combinations to try; when there are more, counts go up by 2, 3, ... (assumed)")];
 
-/// Runs every combination of CTAs that an SM holds, left-over and spatial, each as
-/// a plan that does not change, and takes the fastest; of those that end in the same
-/// cycle the one that did most, and the first of equals, with left-over and spatial
-/// before the combinations (Warped-Slicer, section V.A).
+/// Runs left-over, spatial and every combination of CTAs that an SM holds, each as a plan
+/// that does not change, and takes the fastest; of plans that end in the same cycle the one
+/// with the most instructions, of equals the first (Warped-Slicer, section V.A).
 #[derive(Clone, Debug)]
-pub struct Oracle {
+pub(super) struct Oracle {
     most: usize,
     chosen: PlanDraft,
 }
 
 impl Oracle {
     pub(super) fn make(settings: &Settings) -> Box<dyn Scheme> {
-        let most = usize::try_from(settings.whole("most")).unwrap_or(usize::MAX);
-        Box::new(Self { most, chosen: PlanDraft::default() })
+        Box::new(Self { most: to_usize(settings.whole("most")), chosen: PlanDraft::default() })
     }
 
-    /// What is tried, in a fixed order.
+    /// The plans that are tried, in a fixed order.
     fn candidates(&self, facts: &Facts) -> Vec<PlanDraft> {
-        let apps = active_apps::in_arrival_order(facts);
+        let apps = shares::in_arrival_order(facts);
         let mut drafts = vec![LeftOver::draft(facts)];
         if apps.len() > 1 {
             drafts.push(Spatial::draft(facts, &apps));
-            let kernels = |app: &AppId| &facts.apps[app.index()].kernels;
-            let needs: Vec<Amount> =
-                apps.iter().map(|app| cta_resources::of_any(kernels(app))).collect();
+            let need = |app: &AppId| shares::largest_cta(&facts.apps[app.index()].kernels);
+            let needs: Vec<Amount> = apps.iter().map(need).collect();
             for ctas in self.combinations(facts, &apps) {
                 let reason = shares::cta_words(facts, &apps, &ctas);
-                drafts.push(PlanDraft {
-                    reason,
-                    ..shares::sliced_draft(facts, &apps, &ctas, &needs)
-                });
+                let draft = shares::sliced_draft(facts, &apps, &ctas, &needs);
+                drafts.push(PlanDraft { reason, ..draft });
             }
         }
         drafts.iter_mut().for_each(|draft| draft.freed = Freed::ToLast);
         drafts
     }
 
-    /// CTAs per application and SM, at most as many combinations as asked for.
+    /// CTAs per application and SM, at most `most` combinations.
     fn combinations(&self, facts: &Facts, apps: &[AppId]) -> Vec<Vec<u32>> {
-        let mut step = 1;
-        loop {
-            let found = combinations(facts, apps, step, self.most);
-            if found.len() <= self.most {
-                return found;
-            }
-            step += 1;
-        }
+        let few = |found: &Vec<_>| found.len() <= self.most;
+        let mut steps = (1..).map(|step| combinations(facts, apps, step, self.most));
+        steps.find(few).expect("a large step leaves one combination")
     }
 }
 
 /// Combinations of 1, 1 + `step`, ... CTAs that fit an SM by the least that a CTA of
 /// each application takes; stops one beyond `most`.
 fn combinations(facts: &Facts, apps: &[AppId], step: u32, most: usize) -> Vec<Vec<u32>> {
-    let kernels = |app: &AppId| &facts.apps[app.index()].kernels;
-    let needs: Vec<Amount> = apps.iter().map(|app| cta_resources::of_least(kernels(app))).collect();
+    let needs: Vec<Amount> = apps.iter().map(|app| smallest_cta(facts, *app)).collect();
     let taken = |ctas: &[u32]| {
         let each = needs.iter().zip(ctas).map(|(need, &ctas)| need.times(ctas));
         each.fold(Amount::default(), Amount::plus)
     };
-    let fits = |ctas: &[u32]| cta_resources::of_sm(facts).minus(taken(ctas)).is_some();
+    let fits = |ctas: &[u32]| shares::sm_resources(facts).minus(taken(ctas)).is_some();
     let mut ctas = vec![1; apps.len()];
     let mut found = Vec::new();
     while fits(&ctas) && found.len() <= most {
@@ -94,13 +79,20 @@ fn combinations(facts: &Facts, apps: &[AppId], step: u32, most: usize) -> Vec<Ve
     found
 }
 
+/// The least of each resource that a CTA of any launch takes; at least a slot.
+fn smallest_cta(facts: &Facts, app: AppId) -> Amount {
+    let slot = Amount { cta_slots: 1, ..Amount::default() };
+    let kernels = facts.apps[app.index()].kernels.iter();
+    kernels.map(shares::cta_resources).reduce(Amount::least).unwrap_or(slot)
+}
+
 impl Scheme for Oracle {
     fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
         let candidates = self.candidates(facts);
         if candidates.len() == 1 {
             return Ok(Vec::new());
         }
-        let apps = active_apps::in_arrival_order(facts);
+        let apps = shares::in_arrival_order(facts);
         let probe = |draft| {
             let plan = Plan::new(facts, draft)?;
             Ok(Probe { apps: apps.clone(), plan, window: None, race: true })

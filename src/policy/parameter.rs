@@ -1,5 +1,8 @@
-//! What of a scheme a user may set, and what is set.
+//! The parameters of schemes, and their settings.
 
+use std::ops::RangeInclusive;
+
+use gpumodel_core::units::{Cycle, to_u32};
 use serde::Serialize;
 
 /// The name of parameters that are the place of an application, from 1.
@@ -10,18 +13,50 @@ pub(super) const PLACE: &str = "high";
 pub struct Parameter {
     /// Its name in `name:key=value`.
     pub name: &'static str,
-    /// Which values it takes.
+    /// The values that it takes.
     pub kind: Kind,
     /// What it does and where its default is from, in one line.
     pub summary: &'static str,
 }
 
-/// The values that a parameter takes, and the one that it has by itself.
+impl Parameter {
+    /// A whole number.
+    pub(super) const fn whole(
+        name: &'static str,
+        default: u64,
+        takes: RangeInclusive<u64>,
+    ) -> Self {
+        let (least, most) = (*takes.start(), *takes.end());
+        Self { name, kind: Kind::Whole { default, least, most }, summary: "" }
+    }
+
+    /// Any number.
+    pub(super) const fn real(name: &'static str, default: f64, takes: RangeInclusive<f64>) -> Self {
+        let (least, most) = (*takes.start(), *takes.end());
+        Self { name, kind: Kind::Real { default, least, most }, summary: "" }
+    }
+
+    /// One of some words.
+    pub(super) const fn word(
+        name: &'static str,
+        default: &'static str,
+        words: &'static [&'static str],
+    ) -> Self {
+        Self { name, kind: Kind::Word { default, words }, summary: "" }
+    }
+
+    /// The same with what it does and the source of its default.
+    pub(super) const fn does(self, summary: &'static str) -> Self {
+        Self { summary, ..self }
+    }
+}
+
+/// The values that a parameter takes, and its default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A whole number.
     Whole {
-        /// When nothing is said.
+        /// The default.
         default: u64,
         /// The lowest value allowed.
         least: u64,
@@ -30,7 +65,7 @@ pub enum Kind {
     },
     /// Any number.
     Real {
-        /// When nothing is said.
+        /// The default.
         default: f64,
         /// The lowest value allowed.
         least: f64,
@@ -39,14 +74,14 @@ pub enum Kind {
     },
     /// One of some words.
     Word {
-        /// When nothing is said.
+        /// The default.
         default: &'static str,
         /// Every word.
         words: &'static [&'static str],
     },
 }
 
-/// What a parameter is set to.
+/// The value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -69,7 +104,7 @@ impl std::fmt::Display for Value {
 }
 
 impl Kind {
-    /// The value when nothing is said.
+    /// The default value.
     #[must_use]
     pub fn default(self) -> Value {
         match self {
@@ -79,7 +114,7 @@ impl Kind {
         }
     }
 
-    /// What is expected, in words.
+    /// The values that it takes, in words.
     #[must_use]
     pub fn expected(self) -> String {
         match self {
@@ -92,7 +127,7 @@ impl Kind {
         }
     }
 
-    /// The value that `text` names; `None` when it is none that is allowed.
+    /// The value that `text` names; `None` when it is not allowed.
     #[must_use]
     pub fn parse(self, text: &str) -> Option<Value> {
         match self {
@@ -116,7 +151,7 @@ impl Kind {
 pub struct Settings(Vec<(&'static str, Value)>);
 
 impl Settings {
-    /// All by themselves.
+    /// All defaults.
     #[must_use]
     pub fn defaults(parameters: &'static [Parameter]) -> Self {
         Self(parameters.iter().map(|one| (one.name, one.kind.default())).collect())
@@ -128,6 +163,12 @@ impl Settings {
         }
     }
 
+    /// The settings that differ from the defaults of `parameters`.
+    pub(super) fn changed(&self, parameters: &'static [Parameter]) -> Vec<(&'static str, Value)> {
+        let both = self.iter().zip(Self::defaults(parameters).0);
+        both.filter(|(set, default)| set != default).map(|(set, _)| set).collect()
+    }
+
     /// Names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> {
         self.0.iter().copied()
@@ -135,7 +176,7 @@ impl Settings {
 
     fn get(&self, name: &str) -> Value {
         let found = self.0.iter().find(|(known, _)| *known == name);
-        found.expect("a scheme asks for parameters of its own row").1
+        found.expect("a scheme reads parameters of its row").1
     }
 
     pub(super) fn whole(&self, name: &str) -> u64 {
@@ -143,6 +184,16 @@ impl Settings {
             Value::Whole(value) => value,
             other => unreachable!("the row says that {name} is a whole number, not {other}"),
         }
+    }
+
+    /// A whole number that fits 32 bits, as the row of the parameter says.
+    pub(super) fn small(&self, name: &str) -> u32 {
+        to_u32(self.whole(name))
+    }
+
+    /// Cycles of a run, `None` to its end, for which 0 stands.
+    pub(super) fn window(&self, name: &str) -> Option<Cycle> {
+        Some(self.whole(name)).filter(|&cycles| cycles > 0)
     }
 
     pub(super) fn real(&self, name: &str) -> f64 {
@@ -165,7 +216,7 @@ mod tests {
     use super::{Kind, Value};
 
     #[test]
-    fn values_outside_are_none() {
+    fn values_outside_the_range_are_refused() {
         let whole = Kind::Whole { default: 2, least: 1, most: 3 };
         assert_eq!(whole.parse("3"), Some(Value::Whole(3)));
         assert_eq!(["0", "4", "-1", "1.5", ""].map(|text| whole.parse(text)), [None; 5]);

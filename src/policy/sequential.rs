@@ -3,21 +3,17 @@
 use gpumodel_core::contract::{Facts, LawBroken, Plan, PlanDraft, ProbeResult, View};
 use gpumodel_core::units::AppId;
 
-use super::{Scheme, Settings, active_apps, shares};
+use super::{Scheme, shares};
 
 /// Gives the whole machine to the application that arrived first, until it ends.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Sequential;
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sequential;
 
 impl Sequential {
-    pub(super) fn make(_: &Settings) -> Box<dyn Scheme> {
-        Box::new(Self)
-    }
-
-    fn plan(facts: &Facts, active_apps: &[AppId]) -> Result<Plan, LawBroken> {
-        let first = &active_apps[..active_apps.len().min(1)];
+    fn plan(facts: &Facts, active: &[AppId]) -> Result<Plan, LawBroken> {
+        let first = &active[..active.len().min(1)];
         let names: Vec<&str> = first.iter().map(|a| facts.apps[a.index()].name.as_str()).collect();
-        let reason = format!("{} is the first of those that are not done", names.join(""));
+        let reason = format!("{} is the first that has not ended", names.join(""));
         let shares = shares::everything(facts, first);
         Plan::new(facts, PlanDraft { shares, reason, ..PlanDraft::default() })
     }
@@ -25,11 +21,11 @@ impl Sequential {
 
 impl Scheme for Sequential {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        Self::plan(facts, &active_apps::at_start(facts))
+        Self::plan(facts, &shares::apps_at_start(facts))
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        Self::plan(facts, &active_apps::now(facts, view))
+        Self::plan(facts, &shares::active_apps(facts, view))
     }
 }
 
@@ -56,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn between_two_arrivals_the_plan_is_for_who_comes() {
+    fn between_two_arrivals_the_plan_is_for_the_next() {
         let mut facts = facts(&["BLK", "IMG"]);
         facts.apps[1].arrival = 5000;
         let mut seen = view(&facts, 1000, Wake::AppEnd(AppId(0)));

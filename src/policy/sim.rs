@@ -1,28 +1,21 @@
-//! A service that tells kernels how many workers to have.
+//! Persistent workers whose number a host service adapts.
 
 use gpumodel_core::contract::{
-    Curve, DispatchOrder, Facts, LawBroken, Persistent, Plan, PlanDraft, Probe,
+    AppFacts, Curve, DispatchOrder, Facts, KernelFacts, LawBroken, Persistent, Plan, PlanDraft,
+    Probe, ProbeResult, View, Wake, WakeOn,
 };
-use gpumodel_core::contract::{ProbeResult, Share, View, Wake, WakeOn};
-use gpumodel_core::units::{AppId, Cycle, to_usize};
+use gpumodel_core::units::{AppId, Cycle, to_u16, to_usize};
 
-use super::progress::{LaunchState, Progress};
-use super::solve::{Amount, Candidate, greedy};
-use super::tenancy::{self, INSTRUCTIONS, LEADER, REGISTERS, SHARED, TASK};
-use super::{Kind, Parameter, Scheme, Settings, active_apps, cta_resources, shares};
+use super::pt::{self, INSTRUCTIONS, LEADER, REGISTERS, SHARED, TASK};
+use super::solve::{Amount, Candidate, float, greedy};
+use super::{Parameter, Scheme, Settings, shares};
 
 /// What a user may set.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "latency_us",
-        kind: Kind::Real { default: 10.0, least: 0.0, most: 1e6 },
-        summary: "microseconds that a message takes, from and to the service (assumed)",
-    },
-    Parameter {
-        name: "window",
-        kind: Kind::Whole { default: 200_000, least: 0, most: u64::MAX },
-        summary: "cycles of each profiling run, extrapolated; 0: to the end (assumed)",
-    },
+    Parameter::real("latency_us", 10.0, 0.0..=1e6)
+        .does("microseconds that a message takes, from and to the service (assumed)"),
+    Parameter::whole("window", 200_000, 0..=u64::MAX)
+        .does("cycles of each profiling run, extrapolated; 0: to the end (assumed)"),
     TASK,
     REGISTERS,
     SHARED,
@@ -30,29 +23,29 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     LEADER,
 ];
 
-/// Adaptive simultaneous multi-tenancy (ARCS 2018, section 3). Applications ask a
-/// service on the host before they launch a kernel and tell it when its last task has
-/// started. A message takes `latency_us`; what comes in meanwhile is taken together.
-/// The service asks how far all are, estimates what time is left of each with 1, 2, ...
-/// CTAs per SM (eq. 1, from runs alone), chooses by Algorithm 1 and answers: kernels
+/// Adaptive simultaneous multi-tenancy (ARCS 2018, section 3). Applications send a request
+/// to a service on the host before they launch a kernel and report when its last task has
+/// started. A message takes `latency_us`; the service handles all that arrive meanwhile at
+/// once. It reads how far all applications are, estimates the time left of each with 1, 2,
+/// ... CTAs per SM (eq. 1, from solo runs), chooses by Algorithm 1 and answers: kernels
 /// with too many workers lose some at the end of their tasks, those with too few launch
 /// another instance. Where not even one CTA of each fits, all have one.
 ///
-/// An application of several launches has one profile for all of them. Alone, no
-/// profile is taken: it has what fits.
+/// All launches of an application have one profile. An application alone in the run is not
+/// profiled and has the workers that fit.
 #[derive(Clone, Debug)]
-pub struct Sim {
+pub(super) struct Sim {
     latency_us: f64,
     window: Option<Cycle>,
     form: Persistent,
     latency: Cycle,
-    /// By application: cycles alone with 1, 2, ... CTAs per SM.
+    /// By application: cycles of its solo run with 1, 2, ... CTAs per SM.
     times: Vec<Vec<f64>>,
     needs: Vec<Amount>,
     progress: Progress,
-    /// CTAs per SM that each has been told to have.
+    /// CTAs per SM in the last answer to each application.
     assigned: Vec<Option<u32>>,
-    /// When the service begins with the messages that it has.
+    /// When the service begins to handle the messages that it has.
     due: Option<Cycle>,
     /// When its last answers arrive.
     answered: Cycle,
@@ -61,11 +54,10 @@ pub struct Sim {
 
 impl Sim {
     pub(super) fn make(settings: &Settings) -> Box<dyn Scheme> {
-        let window = settings.whole("window");
         Box::new(Self {
             latency_us: settings.real("latency_us"),
-            window: (window > 0).then_some(window),
-            form: tenancy::form(settings),
+            window: settings.window("window"),
+            form: pt::form(settings),
             latency: 0,
             times: Vec::new(),
             needs: Vec::new(),
@@ -77,13 +69,12 @@ impl Sim {
         })
     }
 
-    /// Workers on an SM: one at least, which the machine refuses where it does not fit.
+    /// Workers that an SM holds; at least one, which the machine refuses where it does not fit.
     fn fits(&self, facts: &Facts, app: AppId) -> u32 {
-        tenancy::need(facts, app, &self.form).1.max(1)
+        pt::need(facts, app, &self.form).1.max(1)
     }
 
-    /// The cycles of an application alone with 1, 2, ... CTAs per SM.
-    #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+    /// Cycles of an application's solo run with 1, 2, ... CTAs per SM.
     fn profile(&self, facts: &Facts, app: AppId, rows: &[ProbeResult]) -> Vec<f64> {
         if rows.is_empty() {
             return (1..=self.fits(facts, app)).map(|ctas| 1.0 / f64::from(ctas)).collect();
@@ -93,26 +84,30 @@ impl Sim {
         let time = |row: &ProbeResult| {
             let (cycles, done) =
                 row.apps.first().map_or((0, 0), |app| (app.cycles, app.warp_instructions));
-            cycles as f64 * (all as f64 / done.max(1) as f64).max(1.0)
+            float(cycles) * (float(all) / float(done.max(1))).max(1.0)
         };
         rows.iter().map(time).collect()
     }
 
     /// Notes what has happened; true when the service is notified.
     fn take_events(&mut self, facts: &Facts, view: &View) -> bool {
-        self.progress.note(facts, view);
+        self.progress.update(facts, view);
         let ends = match view.wake {
             Wake::LastTaskStarted(app) => self.progress.of(app) == LaunchState::Draining,
-            // It went without a last task: it was stopped.
+            // It ended without a last task: it was stopped.
             Wake::AppEnd(app) => self.assigned[app.index()].is_some(),
-            _ => false,
+            Wake::At(_)
+            | Wake::Arrival(_)
+            | Wake::KernelBegin(_)
+            | Wake::KernelEnd(_)
+            | Wake::CtaDrained(_)
+            | Wake::IpcShift(_) => false,
         };
-        for app in
-            self.progress.with(&[LaunchState::Away, LaunchState::Waiting, LaunchState::Draining])
-        {
+        let idle = [LaunchState::Inactive, LaunchState::Waiting, LaunchState::Draining];
+        for app in self.progress.apps_in(&idle) {
             self.assigned[app.index()] = None;
         }
-        ends || !self.progress.with(&[LaunchState::Waiting]).is_empty()
+        ends || !self.progress.apps_in(&[LaunchState::Waiting]).is_empty()
     }
 
     /// The service decides.
@@ -125,13 +120,13 @@ impl Sim {
             Candidate::pruned(self.needs[app.index()], &times)
         };
         let candidates: Vec<Candidate> = apps.iter().map(candidate).collect();
-        let chosen = greedy(cta_resources::of_sm(facts), &candidates);
+        let chosen = greedy(shares::sm_resources(facts), &candidates);
         let mut words = Vec::new();
         for (place, &app) in apps.iter().enumerate() {
             let configuration = chosen.as_ref().map_or(0, |chosen| chosen[place]);
             let (ctas, time) = candidates[place].configurations[configuration];
             self.assigned[app.index()] = Some(ctas);
-            self.progress.runs(app);
+            self.progress.set(app, LaunchState::Running);
             let name = &facts.apps[app.index()].name;
             words.push(match candidates.len() {
                 1 => format!("{ctas} of {name}"),
@@ -146,38 +141,31 @@ impl Sim {
     }
 
     fn plan(&self, facts: &Facts, now: Cycle) -> Result<Plan, LawBroken> {
-        let apps = active_apps::in_arrival_order(facts);
-        let mut given = shares::on_each_sm(facts, &apps, |place, _| {
-            self.assigned[apps[place].index()].unwrap_or(0)
-        });
-        for (share, assigned) in given.iter_mut().zip(&self.assigned) {
-            if assigned.is_none() {
-                *share = Share::Waiting;
-            }
-        }
+        let mut apps = shares::in_arrival_order(facts);
+        apps.retain(|app| self.assigned[app.index()].is_some());
+        let ctas = |app: AppId| self.assigned[app.index()].unwrap_or(0);
         let mut wake = vec![WakeOn::LastTaskStarted, WakeOn::KernelEnd];
         wake.extend(self.due.map(WakeOn::At));
-        let curve = |app: &AppId| {
+        let curve = |&app: &AppId| {
             let times = &self.times[app.index()];
             let best = times.iter().copied().fold(f64::INFINITY, f64::min);
             Curve {
-                app: *app,
+                app,
                 ipc: Vec::new(),
                 normalized: times.iter().map(|time| Some(best / time)).collect(),
-                chosen: self.assigned[app.index()].unwrap_or(0),
+                chosen: ctas(app),
             }
         };
-        let assigned = apps.iter().filter(|app| self.assigned[app.index()].is_some());
         Plan::new(
             facts,
             PlanDraft {
-                shares: given,
+                shares: shares::on_each_sm(facts, &apps, |place, _| ctas(apps[place])),
                 order: DispatchOrder::InOrder,
                 workers: vec![Some(self.form.clone()); facts.apps.len()],
                 delay: self.answered.saturating_sub(now),
                 wake,
                 reason: self.reason.clone(),
-                curves: assigned.map(curve).collect(),
+                curves: apps.iter().map(curve).collect(),
                 ..PlanDraft::default()
             },
         )
@@ -196,8 +184,7 @@ impl Scheme for Sim {
                 reason: format!("alone with {ctas} CTAs on every SM"),
                 ..PlanDraft::default()
             };
-            let plan = Plan::new(facts, draft)?;
-            Ok(Probe { apps: vec![app], plan, window: self.window, race: false })
+            shares::solo_probe(facts, app, self.window, draft)
         };
         let apps = facts.apps.iter().map(|app| app.app);
         let all = apps.flat_map(|app| (1..=self.fits(facts, app)).map(move |ctas| (app, ctas)));
@@ -212,29 +199,28 @@ impl Scheme for Sim {
             self.times.push(self.profile(facts, app, rows));
             rest = more;
         }
-        let need =
-            |app: &gpumodel_core::contract::AppFacts| tenancy::need(facts, app.app, &self.form).0;
+        let need = |app: &AppFacts| pt::need(facts, app.app, &self.form).0;
         self.needs = facts.apps.iter().map(need).collect();
         self.assigned = vec![None; facts.apps.len()];
         self.latency = facts.cycles_in(self.latency_us * 1e-6);
-        let there = active_apps::at_start(facts);
-        let now = there.first().map_or(0, |app| facts.apps[app.index()].arrival);
+        let first = shares::apps_at_start(facts);
+        let now = first.first().map_or(0, |app| facts.apps[app.index()].arrival);
         self.progress = Progress::new(facts);
-        if now > 0 || self.latency > 0 {
-            let asks = if now > 0 { Vec::new() } else { there };
-            asks.into_iter().for_each(|app| self.progress.asks(app));
-            self.due = Some(now + self.latency);
-            return self.plan(facts, 0);
+        if now == 0 {
+            first.into_iter().for_each(|app| self.progress.set(app, LaunchState::Waiting));
         }
-        there.into_iter().for_each(|app| self.progress.asks(app));
-        self.allocate(facts, None);
+        if now > 0 || self.latency > 0 {
+            self.due = Some(now + self.latency);
+        } else {
+            self.allocate(facts, None);
+        }
         self.plan(facts, 0)
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        let reported = self.take_events(facts, view);
+        let notified = self.take_events(facts, view);
         self.reason = String::from("the service has not answered again");
-        if reported && self.due.is_none() {
+        if notified && self.due.is_none() {
             self.due = Some(view.now + self.latency);
         }
         if self.due.is_some_and(|due| due <= view.now) && view.now >= self.answered {
@@ -244,5 +230,130 @@ impl Scheme for Sim {
             self.due = self.progress.first_request().map(|requested| requested + self.latency);
         }
         self.plan(facts, view.now)
+    }
+}
+
+/// The state of an application that sends a request before each launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum LaunchState {
+    /// It has not arrived, or has ended.
+    #[default]
+    Inactive,
+    /// It has sent a request to launch a kernel.
+    Waiting,
+    /// Its kernel runs, or may.
+    Running,
+    /// The last task of its kernel has started.
+    Draining,
+}
+
+/// The progress of all applications, each by its place in the facts.
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    state: Vec<LaunchState>,
+    /// Launches of each that have ended.
+    ended: Vec<usize>,
+    /// The cycle of each one's last request.
+    requested: Vec<Cycle>,
+}
+
+impl Progress {
+    fn new(facts: &Facts) -> Self {
+        let apps = facts.apps.len();
+        Self {
+            state: vec![LaunchState::Inactive; apps],
+            ended: vec![0; apps],
+            requested: vec![0; apps],
+        }
+    }
+
+    fn of(&self, app: AppId) -> LaunchState {
+        self.state[app.index()]
+    }
+
+    fn set(&mut self, app: AppId, state: LaunchState) {
+        self.state[app.index()] = state;
+    }
+
+    /// The applications that run, and those whose request was sent by `cycle`.
+    fn known_at(&self, cycle: Cycle) -> Vec<AppId> {
+        let mut apps = self.apps_in(&[LaunchState::Waiting, LaunchState::Running]);
+        apps.retain(|app| {
+            self.of(*app) == LaunchState::Running || self.requested[app.index()] <= cycle
+        });
+        apps
+    }
+
+    /// The cycle of the earliest request that waits.
+    fn first_request(&self) -> Option<Cycle> {
+        let waiting = self.apps_in(&[LaunchState::Waiting]);
+        waiting.into_iter().map(|app| self.requested[app.index()]).min()
+    }
+
+    /// The applications in one of these states, by their ids.
+    fn apps_in(&self, states: &[LaunchState]) -> Vec<AppId> {
+        let apps = self.state.iter().enumerate();
+        let found = apps.filter(|(_, state)| states.contains(state));
+        found.map(|(app, _)| AppId(to_u16(app))).collect()
+    }
+
+    /// Notes what has happened.
+    fn update(&mut self, facts: &Facts, view: &View) {
+        let before = self.state.clone();
+        self.take_wake(facts, view);
+        for (place, seen) in view.apps.iter().enumerate() {
+            let state = &mut self.state[place];
+            if !seen.active {
+                *state = LaunchState::Inactive;
+            } else if *state == LaunchState::Inactive {
+                *state = LaunchState::Waiting;
+            }
+            if *state == LaunchState::Waiting && before[place] != LaunchState::Waiting {
+                self.requested[place] = view.now;
+            }
+        }
+    }
+
+    fn take_wake(&mut self, facts: &Facts, view: &View) {
+        match view.wake {
+            Wake::Arrival(app) => self.set(app, LaunchState::Waiting),
+            Wake::LastTaskStarted(app) => {
+                // Another launch of the application may still have tasks.
+                if view.apps[app.index()].ctas_left == 0 {
+                    self.set(app, LaunchState::Draining);
+                }
+            }
+            Wake::KernelEnd(app) => {
+                let place = app.index();
+                // An application that is repeated begins with its first launch.
+                let launches = facts.apps[place].kernels.len().max(1);
+                self.ended[place] = (self.ended[place] + 1) % launches;
+                if view.apps[place].running.is_empty() {
+                    self.set(app, LaunchState::Waiting);
+                }
+            }
+            Wake::At(_)
+            | Wake::KernelBegin(_)
+            | Wake::AppEnd(_)
+            | Wake::CtaDrained(_)
+            | Wake::IpcShift(_) => {}
+        }
+    }
+
+    /// The part of an application's work that is left; of launches that run, the blocks that
+    /// no worker has taken.
+    fn left(&self, facts: &Facts, view: Option<&View>, app: AppId) -> f64 {
+        let kernels = &facts.apps[app.index()].kernels;
+        let weight = |kernel: &KernelFacts| float(kernel.warp_instructions);
+        let all: f64 = kernels.iter().map(weight).sum();
+        let open: f64 = kernels.iter().skip(self.ended[app.index()]).map(weight).sum();
+        let begun = view.map_or(0.0, |view| {
+            let seen = &view.apps[app.index()];
+            let running = || seen.running.iter().filter_map(|&place| kernels.get(place));
+            let ctas: u64 = running().map(|kernel| kernel.ctas).sum();
+            let taken = ctas - seen.ctas_left.min(ctas);
+            running().map(weight).sum::<f64>() * float(taken) / float(ctas.max(1))
+        });
+        if all > 0.0 { ((open - begun) / all).clamp(0.0, 1.0) } else { 1.0 }
     }
 }

@@ -1,72 +1,89 @@
-//! Kernels as persistent workers on SMs of their own, paired by the classes of Slate's Table I.
+//! Persistent workers on own SMs, paired by the classes of Slate's Table I.
 
 use std::collections::VecDeque;
 use std::fmt;
 
 use gpumodel_core::contract::{
     AddedCode, AppFacts, DispatchOrder, Facts, LawBroken, Persistent, Plan, PlanDraft, Probe,
-    ProbeApp, ProbeResult, Resize, Share, Touch, View, Wake, WakeOn, Word,
+    ProbeApp, ProbeResult, Resize, Touch, View, Wake, WakeOn, Word,
 };
-use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u64};
+use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u32, to_u64};
 
-use super::{Kind, Parameter, Scheme, Settings, active_apps, shares};
+use super::solve::float;
+use super::{Parameter, Scheme, Settings, shares};
 
 /// What a user may set.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    TASK,
-    SPLIT,
-    COMPUTE_MEDIUM,
-    COMPUTE_HIGH,
-    MEMORY_MEDIUM,
-    MEMORY_HIGH,
-    COMMUNICATION,
-    COMPILATION,
-    RELAUNCH,
-    REGISTERS,
-    SHARED,
-    LEADER,
-    INSTRUCTIONS,
-    BLOCK,
-    Parameter {
-        name: "window",
-        kind: Kind::Whole { default: 0, least: 0, most: u64::MAX },
-        summary: "cycles of each profiling run, extrapolated; 0: to the end (as in the paper)",
-    },
+    Parameter::whole("task", 10, 1..=1_000_000).does("thread blocks of a task (published: 10)"),
+    Parameter::word("split", EVEN, &[EVEN, SATURATE]).does(
+        "SMs of two kernels: half each, or what saturates the one with more traffic (assumed)",
+    ),
+    Parameter::real("compute_medium", 56.0, 0.0..=1e6)
+        .does("GFLOP/s from which on arithmetic is medium (assumed, between 19.6 and 161.3)"),
+    Parameter::real("compute_high", 496.0, 0.0..=1e6)
+        .does("GFLOP/s from which on it is high (assumed, between 161.3 and 1525)"),
+    Parameter::real("memory_medium", 156.0, 0.0..=1e6)
+        .does("GB/s from which on memory is medium (assumed, between 71.6 and 340.9)"),
+    Parameter::real("memory_high", 479.0, 0.0..=1e6)
+        .does("GB/s from which on it is high (assumed, between 403.5 and 568.6)"),
+    Parameter::real("communication", 0.04, 0.0..=0.45)
+        .does("part of an application's time for messages with the daemon (published mean)"),
+    Parameter::real("compilation", 0.015, 0.0..=0.45)
+        .does("part of it for injecting and compiling code (published mean)"),
+    Parameter::real("relaunch_us", 5.0, 0.0..=1e6)
+        .does("microseconds in which the dispatch kernel relaunches workers (assumed)"),
+    Parameter::whole("registers", 4, 0..=128).does(
+        "registers of a thread in addition to the original's (assumed: block index and count)",
+    ),
+    Parameter::whole("shared", 24, 0..=4096)
+        .does("shared bytes of a CTA in addition to the original's (published: listings 1 and 2)"),
+    Parameter::whole("leader", 24, 0..=10_000)
+        .does("instructions of the first thread for a task (assumed: its division and stores)"),
+    Parameter::whole("instructions", 8, 0..=10_000)
+        .does("instructions of each warp for a task (assumed, counted in listing 2)"),
+    Parameter::whole("block", 6, 0..=10_000).does(
+        "instructions of each warp for a block (published: 4 M per launch of BS, 625 K warps)",
+    ),
+    Parameter::whole("window", 0, 0..=u64::MAX)
+        .does("cycles of each profiling run, extrapolated; 0: to the end (as in the paper)"),
 ];
 
-/// Slate (IPDPS 2019). Kernels run as workers that pull tasks of several blocks in
-/// order. A daemon has a queue of kernels, one for each application at a time. The first
-/// runs; beside it runs the first of the others that goes with it by Table I, each on a
-/// range of SMs of its own; without one it has all SMs. When a kernel comes or ends,
-/// those that run are resized: all their workers retreat and are launched again.
+const EVEN: &str = "even";
+const SATURATE: &str = "saturate";
+
+/// Slate (IPDPS 2019). Kernels run as workers that pull tasks of several blocks in order.
+/// The queue of a daemon has one kernel of each application at a time. The first kernel
+/// runs with the first of the others that matches it by Table I, each on its own range of
+/// SMs; without such a kernel it has all SMs. When a kernel arrives or ends, the kernels
+/// that run are resized: all their workers retreat and are launched again.
 ///
-/// Intensities are those of a run alone as written. Daemon and compiler take their
-/// parts of the application's time as published; what the paper does not print
-/// (levels, the split, the cost of a relaunch) are parameters.
+/// Intensities are measured in a solo run without workers. Daemon and compiler take the
+/// published parts of the application's time; what the paper does not print (levels, the
+/// split, the cost of a relaunch) are parameters.
 #[derive(Clone, Debug)]
-pub struct Slate {
+pub(super) struct Slate {
     costs: Costs,
     cuts: Cuts,
     saturate: bool,
     window: Option<Cycle>,
     profiles: Vec<Profile>,
     forms: Vec<Persistent>,
-    /// By application: SMs that saturate its traffic, where that is asked for.
+    /// By application: the SMs that saturate its traffic, where the split needs them.
     enough: Vec<u32>,
-    /// Applications whose next kernel waits, the first to come first.
+    /// Applications whose next kernel waits, in order of arrival.
     queue: VecDeque<AppId>,
-    /// The application on the lower SMs and the one on the upper: alone, either has all.
+    /// The application on the lower SMs and the one on the upper; one without the other has
+    /// all SMs.
     running: [Option<AppId>; 2],
 }
 
 impl Slate {
     pub(super) fn make(settings: &Settings) -> Box<dyn Scheme> {
-        let window = settings.whole("window");
         Box::new(Self {
             costs: Costs::of(settings),
             cuts: Cuts::of(settings),
-            saturate: settings.word(SPLIT.name) == SATURATE,
-            window: (window > 0).then_some(window),
+            saturate: settings.word("split") == SATURATE,
+            window: settings.window("window"),
             profiles: Vec::new(),
             forms: Vec::new(),
             enough: Vec::new(),
@@ -79,7 +96,7 @@ impl Slate {
         self.cuts.intensity(&self.profiles[app.index()])
     }
 
-    /// SMs on which an application is tried.
+    /// The numbers of SMs with which each application is profiled.
     fn tried(&self, facts: &Facts) -> Vec<u16> {
         if self.saturate && facts.apps.len() > 1 {
             return (1..=facts.sms).collect();
@@ -87,7 +104,7 @@ impl Slate {
         vec![facts.sms]
     }
 
-    /// A kernel of an application wants to run.
+    /// Queues an application's next kernel.
     fn enqueue(&mut self, app: AppId) {
         if !self.queue.contains(&app) && !self.running.contains(&Some(app)) {
             self.queue.push_back(app);
@@ -101,27 +118,27 @@ impl Slate {
         }
     }
 
-    /// Fills the places of those that run.
+    /// Fills the two places with kernels of the queue.
     fn fill(&mut self) {
         if self.running == [None; 2] {
             self.running[0] = self.queue.pop_front();
         }
-        let (alone, free) = match self.running {
+        let (runs, free) = match self.running {
             [Some(one), None] => (one, 1),
             [None, Some(one)] => (one, 0),
-            _ => return,
+            [None, None] | [Some(_), Some(_)] => return,
         };
-        let first = self.intensity(alone);
-        let goes = |&app: &AppId| first.goes_with(self.intensity(app));
-        if let Some(place) = self.queue.iter().position(goes) {
+        let first = self.intensity(runs);
+        let matches = |&app: &AppId| first.matches(self.intensity(app));
+        if let Some(place) = self.queue.iter().position(matches) {
             self.running[free] = self.queue.remove(place);
         }
     }
 
     fn plan(&self, facts: &Facts) -> Result<Plan, LawBroken> {
         let sms = u32::from(facts.sms);
-        // Who has no SM of its own waits: on a machine of one SM all but the first.
-        let (holders, first) = match self.running {
+        // An application without an SM waits: on a machine of one SM all but the first.
+        let (owners, first) = match self.running {
             [Some(one), Some(other)] if sms > 1 => {
                 let enough = [one, other].map(|app| self.enough[app.index()]);
                 let enough = self.saturate.then_some(enough);
@@ -130,15 +147,11 @@ impl Slate {
             }
             [one, other] => (one.or(other).into_iter().collect(), sms),
         };
-        let owns = |place: usize, sm: usize| {
-            (u32::try_from(sm).is_ok_and(|sm| sm < first)) == (place == 0)
-        };
-        let quota = |place, sm| if owns(place, sm) { facts.max_ctas_per_sm } else { 0 };
-        let given: Vec<Share> = shares::on_each_sm(facts, &holders, quota);
+        let owns = |place: usize, sm: usize| (to_u32(sm) < first) == (place == 0);
         Plan::new(
             facts,
             PlanDraft {
-                shares: given,
+                shares: shares::on_own_sms(facts, &owners, owns),
                 order: DispatchOrder::InOrder,
                 workers: self.forms.iter().cloned().map(Some).collect(),
                 wake: vec![WakeOn::KernelEnd],
@@ -151,21 +164,20 @@ impl Slate {
     fn words(&self, facts: &Facts, first: u32) -> String {
         let name =
             |app: &AppId| format!("{} ({})", facts.apps[app.index()].name, self.intensity(*app));
-        match (&self.running, self.queue.is_empty()) {
-            ([Some(one), Some(other)], _) => {
+        match &self.running {
+            [Some(one), Some(other)] => {
                 let rest = u32::from(facts.sms) - first;
-                format!(
-                    "{} has {first} SMs and {} {rest}: they go together",
-                    name(one),
-                    name(other)
-                )
+                let (one, other) = (name(one), name(other));
+                format!("{one} has {first} SMs and {other} {rest}: they go together")
             }
-            ([Some(one), None] | [None, Some(one)], true) => format!("{} is alone", name(one)),
-            ([Some(one), None] | [None, Some(one)], false) => {
+            [Some(one), None] | [None, Some(one)] if self.queue.is_empty() => {
+                format!("{} is alone", name(one))
+            }
+            [Some(one), None] | [None, Some(one)] => {
                 let waits: Vec<String> = self.queue.iter().map(name).collect();
                 format!("{} goes with none of those that wait: {}", name(one), waits.join(", "))
             }
-            ([None, None], _) => String::from("no kernel waits"),
+            [None, None] => String::from("no kernel waits"),
         }
     }
 }
@@ -173,15 +185,12 @@ impl Slate {
 impl Scheme for Slate {
     fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
         let probe = |app: AppId, sms: u16| {
-            let inside = |sm: usize| sm < usize::from(sms);
-            let quota = |_, sm| if inside(sm) { facts.max_ctas_per_sm } else { 0 };
             let draft = PlanDraft {
-                shares: shares::on_each_sm(facts, &[app], quota),
-                reason: format!("alone on {sms} SMs, as written"),
+                shares: shares::on_own_sms(facts, &[app], |_, sm| sm < usize::from(sms)),
+                reason: format!("alone on {sms} SMs, without workers"),
                 ..PlanDraft::default()
             };
-            let plan = Plan::new(facts, draft)?;
-            Ok(Probe { apps: vec![app], plan, window: self.window, race: false })
+            shares::solo_probe(facts, app, self.window, draft)
         };
         let tried = self.tried(facts);
         let apps = facts.apps.iter().map(|app| app.app);
@@ -200,16 +209,16 @@ impl Scheme for Slate {
         self.profiles.resize(facts.apps.len(), Profile::default());
         self.forms.resize_with(facts.apps.len(), || self.costs.bare(facts));
         self.enough.resize(facts.apps.len(), u32::from(facts.sms));
-        let there = active_apps::at_start(facts);
-        let now = there.first().map_or(0, |app| facts.apps[app.index()].arrival);
+        let first = shares::apps_at_start(facts);
+        let now = first.first().map_or(0, |app| facts.apps[app.index()].arrival);
         if now > 0 {
-            // None is active: the first to come will have all.
-            self.running[0] = there.first().copied();
+            // None is active yet: the first that arrives will have all SMs.
+            self.running[0] = first.first().copied();
             let plan = self.plan(facts);
             self.running = [None; 2];
             return plan;
         }
-        there.into_iter().for_each(|app| self.enqueue(app));
+        first.into_iter().for_each(|app| self.enqueue(app));
         self.fill();
         self.plan(facts)
     }
@@ -217,12 +226,19 @@ impl Scheme for Slate {
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
         match view.wake {
             Wake::Arrival(app) => self.enqueue(app),
-            Wake::KernelEnd(app) if view.apps[app.index()].running.is_empty() => {
-                self.dequeue(app);
+            Wake::KernelEnd(app) => {
+                if view.apps[app.index()].running.is_empty() {
+                    self.dequeue(app);
+                }
             }
-            _ => {}
+            Wake::At(_)
+            | Wake::KernelBegin(_)
+            | Wake::AppEnd(_)
+            | Wake::LastTaskStarted(_)
+            | Wake::CtaDrained(_)
+            | Wake::IpcShift(_) => {}
         }
-        for app in active_apps::in_arrival_order(facts) {
+        for app in shares::in_arrival_order(facts) {
             if view.apps[app.index()].active {
                 self.enqueue(app);
             } else {
@@ -236,12 +252,9 @@ impl Scheme for Slate {
 
 /// One of three levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Low.
+enum Level {
     Low,
-    /// Medium.
     Medium,
-    /// High.
     High,
 }
 
@@ -255,73 +268,42 @@ impl fmt::Display for Level {
     }
 }
 
-/// What a kernel does alone, in the units of table II.
+/// What a kernel does in a solo run, in the units of table II.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Profile {
+struct Profile {
     /// Single-precision operations.
-    pub gflop_per_s: f64,
+    gflop_per_s: f64,
     /// Loads and stores of global memory as the SMs see them, not DRAM.
-    pub gb_per_s: f64,
+    gb_per_s: f64,
 }
 
 impl Profile {
-    /// By a run alone. Sectors are counted at the L1, or at the L2 where the L1 keeps
-    /// no global data.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
-    pub fn of(run: &ProbeApp, facts: &Facts) -> Self {
-        let seconds = run.cycles.max(1) as f64 / (facts.core_mhz * 1e6);
+    /// Sectors are counted at the L1, or at the L2 where the L1 caches no global data.
+    fn of(run: &ProbeApp, facts: &Facts) -> Self {
+        let seconds = float(run.cycles.max(1)) / (facts.core_mhz * 1e6);
         let bytes = run.l1_accesses.max(run.l2_accesses) * SECTOR_BYTES;
-        Self { gflop_per_s: run.flops / seconds / 1e9, gb_per_s: bytes as f64 / seconds / 1e9 }
+        Self { gflop_per_s: run.flops / seconds / 1e9, gb_per_s: float(bytes) / seconds / 1e9 }
     }
 }
 
-/// Where levels begin. The paper prints none: any cut between its benchmarks does.
+/// Where levels begin. The paper prints none: any cut between its benchmarks fits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cuts {
+struct Cuts {
     /// Operations from which on arithmetic is medium, and high.
-    pub gflop_per_s: [f64; 2],
+    gflop_per_s: [f64; 2],
     /// Traffic from which on memory is medium, and high.
-    pub gb_per_s: [f64; 2],
+    gb_per_s: [f64; 2],
 }
 
-const MOST: f64 = 1e6;
-
-pub(super) const COMPUTE_MEDIUM: Parameter = Parameter {
-    name: "compute_medium",
-    kind: Kind::Real { default: 56.0, least: 0.0, most: MOST },
-    summary: "GFLOP/s from which on arithmetic is medium (assumed, between 19.6 and 161.3)",
-};
-
-pub(super) const COMPUTE_HIGH: Parameter = Parameter {
-    name: "compute_high",
-    kind: Kind::Real { default: 496.0, least: 0.0, most: MOST },
-    summary: "GFLOP/s from which on it is high (assumed, between 161.3 and 1525)",
-};
-
-pub(super) const MEMORY_MEDIUM: Parameter = Parameter {
-    name: "memory_medium",
-    kind: Kind::Real { default: 156.0, least: 0.0, most: MOST },
-    summary: "GB/s from which on memory is medium (assumed, between 71.6 and 340.9)",
-};
-
-pub(super) const MEMORY_HIGH: Parameter = Parameter {
-    name: "memory_high",
-    kind: Kind::Real { default: 479.0, least: 0.0, most: MOST },
-    summary: "GB/s from which on it is high (assumed, between 403.5 and 568.6)",
-};
-
 impl Cuts {
-    pub(super) fn of(settings: &Settings) -> Self {
+    fn of(settings: &Settings) -> Self {
         Self {
-            gflop_per_s: [COMPUTE_MEDIUM, COMPUTE_HIGH].map(|cut| settings.real(cut.name)),
-            gb_per_s: [MEMORY_MEDIUM, MEMORY_HIGH].map(|cut| settings.real(cut.name)),
+            gflop_per_s: ["compute_medium", "compute_high"].map(|cut| settings.real(cut)),
+            gb_per_s: ["memory_medium", "memory_high"].map(|cut| settings.real(cut)),
         }
     }
 
-    /// The intensity of a kernel.
-    #[must_use]
-    pub fn intensity(&self, profile: &Profile) -> Intensity {
+    fn intensity(&self, profile: &Profile) -> Intensity {
         let level = |value: f64, [medium, high]: [f64; 2]| match value {
             value if value >= high => Level::High,
             value if value >= medium => Level::Medium,
@@ -334,20 +316,18 @@ impl Cuts {
     }
 }
 
-/// How intensive a kernel is.
+/// The class of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Intensity {
-    /// In arithmetic.
-    pub compute: Level,
-    /// In memory.
-    pub memory: Level,
+struct Intensity {
+    compute: Level,
+    memory: Level,
 }
 
-/// Table I: whether a kernel of the row, which runs, goes together with one of the
-/// column. Rows and columns: memory low with arithmetic low, medium and high; memory
-/// medium; memory high. It is not symmetric for high arithmetic beside medium or high
-/// memory; the running kernel is taken as the row (assumed).
-const TOGETHER: [[bool; 5]; 5] = [
+/// Table I: whether a kernel of the row, which runs, goes together with one of the column.
+/// Rows and columns: memory low with arithmetic low, medium and high; memory medium; memory
+/// high. It is not symmetric for high arithmetic against medium or high memory; the running
+/// kernel is taken as the row (assumed).
+const MATCHES: [[bool; 5]; 5] = [
     [true, true, false, true, true],
     [true, true, false, false, true],
     [false, false, false, false, true],
@@ -367,9 +347,8 @@ impl Intensity {
     }
 
     /// Whether a kernel that runs goes together with `candidate`.
-    #[must_use]
-    pub fn goes_with(self, candidate: Self) -> bool {
-        TOGETHER[self.place()][candidate.place()]
+    fn matches(self, candidate: Self) -> bool {
+        MATCHES[self.place()][candidate.place()]
     }
 }
 
@@ -379,68 +358,9 @@ impl fmt::Display for Intensity {
     }
 }
 
-pub(super) const TASK: Parameter = Parameter {
-    name: "task",
-    kind: Kind::Whole { default: 10, least: 1, most: 1_000_000 },
-    summary: "thread blocks of a task (published: 10)",
-};
-
-pub(super) const COMMUNICATION: Parameter = Parameter {
-    name: "communication",
-    kind: Kind::Real { default: 0.04, least: 0.0, most: 0.45 },
-    summary: "part of an application's time for messages with the daemon (published mean)",
-};
-
-pub(super) const COMPILATION: Parameter = Parameter {
-    name: "compilation",
-    kind: Kind::Real { default: 0.015, least: 0.0, most: 0.45 },
-    summary: "part of it for injecting and compiling code (published mean)",
-};
-
-pub(super) const RELAUNCH: Parameter = Parameter {
-    name: "relaunch_us",
-    kind: Kind::Real { default: 5.0, least: 0.0, most: 1e6 },
-    summary: "microseconds in which the dispatch kernel relaunches workers (assumed)",
-};
-
-pub(super) const REGISTERS: Parameter = Parameter {
-    name: "registers",
-    kind: Kind::Whole { default: 4, least: 0, most: 128 },
-    summary: "registers of a thread in addition to the original's (assumed: block index and count)",
-};
-
-pub(super) const SHARED: Parameter = Parameter {
-    name: "shared",
-    kind: Kind::Whole { default: 24, least: 0, most: 4096 },
-    summary: "shared bytes of a CTA in addition to the original's (published: listings 1 and 2)",
-};
-
-pub(super) const LEADER: Parameter = Parameter {
-    name: "leader",
-    kind: Kind::Whole { default: 24, least: 0, most: 10_000 },
-    summary: "instructions of the first thread for a task (assumed: its division and stores)",
-};
-
-pub(super) const INSTRUCTIONS: Parameter = Parameter {
-    name: "instructions",
-    kind: Kind::Whole { default: 8, least: 0, most: 10_000 },
-    summary: "instructions of each warp for a task (assumed, counted in listing 2)",
-};
-
-pub(super) const BLOCK: Parameter = Parameter {
-    name: "block",
-    kind: Kind::Whole { default: 6, least: 0, most: 10_000 },
-    summary: "instructions of each warp for a block (published: 4 M per launch of BS, 625 K warps)",
-};
-
-/// Instructions of the first thread when it comes and of each warp behind the barrier,
-/// counted in listing 1.
-const COMES: u32 = 6;
-const LOOKS: u32 = 3;
-
-/// What the form costs.
+/// What workers cost.
 #[derive(Clone, Debug)]
-pub(super) struct Costs {
+struct Costs {
     form: Persistent,
     communication: f64,
     compilation: f64,
@@ -448,26 +368,27 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    pub(super) fn of(settings: &Settings) -> Self {
-        let small = |name: &str| u32::try_from(settings.whole(name)).unwrap_or(u32::MAX);
+    /// The instructions with which a worker arrives are counted in listing 1: six of the
+    /// first thread, and three of each warp behind the barrier.
+    fn of(settings: &Settings) -> Self {
         let form = Persistent {
-            task_blocks: small(TASK.name),
+            task_blocks: settings.small("task"),
             register_factor: 1.0,
-            more_registers: small(REGISTERS.name),
-            more_shared_bytes: small(SHARED.name),
+            more_registers: settings.small("registers"),
+            more_shared_bytes: settings.small("shared"),
             arrive: AddedCode {
                 touches: Vec::new(),
-                leader_instructions: COMES,
+                leader_instructions: 6,
                 meets: true,
-                instructions: LOOKS,
+                instructions: 3,
             },
             task: AddedCode {
                 touches: vec![Touch::Read(Word::Flag), Touch::Add(Word::Queue)],
-                leader_instructions: small(LEADER.name),
+                leader_instructions: settings.small("leader"),
                 meets: true,
-                instructions: small(INSTRUCTIONS.name),
+                instructions: settings.small("instructions"),
             },
-            block_instructions: small(BLOCK.name),
+            block_instructions: settings.small("block"),
             leave: AddedCode::default(),
             resize: Resize::Relaunch { cycles: 0 },
             compile_cycles: 0,
@@ -475,33 +396,32 @@ impl Costs {
         };
         Self {
             form,
-            communication: settings.real(COMMUNICATION.name),
-            compilation: settings.real(COMPILATION.name),
-            relaunch_us: settings.real(RELAUNCH.name),
+            communication: settings.real("communication"),
+            compilation: settings.real("compilation"),
+            relaunch_us: settings.real("relaunch_us"),
         }
     }
 
-    /// The form without what hosts do.
-    pub(super) fn bare(&self, facts: &Facts) -> Persistent {
+    /// The form without the costs of the host.
+    fn bare(&self, facts: &Facts) -> Persistent {
         let cycles = facts.cycles_in(self.relaunch_us * 1e-6);
         Persistent { resize: Resize::Relaunch { cycles }, ..self.form.clone() }
     }
 
-    /// The form of an application's kernels. What the hosts do are the published parts
-    /// of its time, of which the rest is that of its run alone: messages in equal parts
-    /// before each launch, compilation before the first.
+    /// The form of an application's kernels. The host takes the published parts of its
+    /// time, of which the solo run is the rest: messages in equal parts before each launch,
+    /// compilation before the first.
     #[allow(
-        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "cycles are below 2^53 and not negative"
     )]
-    pub(super) fn form(&self, app: &AppFacts, alone: &ProbeApp, facts: &Facts) -> Persistent {
+    fn form(&self, app: &AppFacts, solo: &ProbeApp, facts: &Facts) -> Persistent {
         let all: u64 = app.kernels.iter().map(|kernel| kernel.warp_instructions).sum();
-        let ran = alone.warp_instructions.max(1) as f64;
-        let kernels = alone.cycles as f64 * (all as f64 / ran).max(1.0);
+        let ran = float(solo.warp_instructions.max(1));
+        let kernels = float(solo.cycles) * (float(all) / ran).max(1.0);
         let whole = kernels / (1.0 - self.communication - self.compilation);
-        let launches = to_u64(app.kernels.len().max(1)) as f64;
+        let launches = float(to_u64(app.kernels.len().max(1)));
         Persistent {
             compile_cycles: (whole * self.compilation).round() as Cycle,
             call_cycles: (whole * self.communication / launches).round() as Cycle,
@@ -510,35 +430,24 @@ impl Costs {
     }
 }
 
-pub(super) const SPLIT: Parameter = Parameter {
-    name: "split",
-    kind: Kind::Word { default: EVEN, words: &[EVEN, SATURATE] },
-    summary: "SMs of two kernels: half each, or what saturates the one with more traffic (assumed)",
-};
-
-const EVEN: &str = "even";
-pub(super) const SATURATE: &str = "saturate";
-
 /// Part of the traffic on all SMs from which on fewer are enough.
 const ENOUGH: f64 = 0.95;
 
-/// The SMs at which a kernel's traffic is as large as it gets, by runs on 1, 2, ...
-#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
-pub(super) fn saturates(rows: &[ProbeResult]) -> u32 {
+/// The fewest SMs at which a kernel has nearly its highest traffic, by runs on 1, 2, ...
+fn saturates(rows: &[ProbeResult]) -> u32 {
     let speed = |row: &ProbeResult| {
         row.apps.first().map_or(0.0, |app| {
-            app.l1_accesses.max(app.l2_accesses) as f64 / app.cycles.max(1) as f64
+            float(app.l1_accesses.max(app.l2_accesses)) / float(app.cycles.max(1))
         })
     };
     let most = rows.iter().map(speed).fold(0.0, f64::max);
     let first = rows.iter().position(|row| speed(row) >= ENOUGH * most);
-    gpumodel_core::units::to_u32(first.map_or(rows.len(), |place| place + 1))
+    to_u32(first.map_or(rows.len(), |place| place + 1))
 }
 
-/// SMs of the first of two kernels, of `sms`. `saturate`: where each has as much
-/// traffic as it can; the kernel with more intensive memory, the first of equals, has
-/// so many, at most all but one.
-pub(super) fn divide(sms: u32, saturate: Option<[u32; 2]>, [one, other]: [Intensity; 2]) -> u32 {
+/// SMs of the first of two kernels, of `sms`. With `saturate` the kernel with more intensive
+/// memory, the first of equals, has the SMs that saturate its traffic, at most all but one.
+fn divide(sms: u32, saturate: Option<[u32; 2]>, [one, other]: [Intensity; 2]) -> u32 {
     let Some([first, second]) = saturate else { return sms.div_ceil(2) };
     let most = sms.saturating_sub(1).max(1);
     if other.memory > one.memory { sms - second.clamp(1, most) } else { first.clamp(1, most) }
@@ -582,8 +491,8 @@ mod tests {
         let mut together = Vec::new();
         for (place, (one, ..)) in PUBLISHED.iter().enumerate() {
             for (other, ..) in &PUBLISHED[place..] {
-                let goes = published(one).goes_with(published(other));
-                assert_eq!(goes, published(other).goes_with(published(one)), "{one} {other}");
+                let goes = published(one).matches(published(other));
+                assert_eq!(goes, published(other).matches(published(one)), "{one} {other}");
                 together.extend(goes.then_some((*one, *other)));
             }
         }

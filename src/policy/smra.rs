@@ -1,62 +1,43 @@
-//! To each application its own SMs, some of which move at run time.
+//! Own SMs for each application, some of which move at run time.
 
 use gpumodel_core::contract::{
     DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View, Wake, WakeOn,
 };
-use gpumodel_core::units::{AppId, Cycle, to_usize};
+use gpumodel_core::units::{AppId, Cycle, to_u64, to_usize};
 
-use super::active_apps::{FREED, FreedSms};
-use super::{Kind, Parameter, Scheme, Settings, active_apps, shares};
+use super::shares::{self, FREED, FreedSms};
+use super::solve::float;
+use super::spatial;
+use super::{Parameter, Scheme, Settings};
 
 /// What a user may set; the paper prints no values.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "t_c",
-        kind: Kind::Whole { default: 20_000, least: 100, most: u64::MAX },
-        summary: "T_C: cycles between two decisions (assumed)",
-    },
-    Parameter {
-        name: "ipc_thr",
-        kind: Kind::Real { default: 0.2, least: 0.0, most: 1.0 },
-        summary: "IPC_thr, of the peak of the SMs that an application holds (assumed: its epsilon)",
-    },
-    Parameter {
-        name: "bw_thr",
-        kind: Kind::Real { default: 0.3, least: 0.0, most: 1.0 },
-        summary: "BW_thr, of the peak bandwidth of the DRAM (assumed: its beta)",
-    },
-    Parameter {
-        name: "n_r",
-        kind: Kind::Whole { default: 2, least: 1, most: 1024 },
-        summary: "n_r: SMs that move at a time (assumed)",
-    },
-    Parameter {
-        name: "r_min",
-        kind: Kind::Whole { default: 2, least: 1, most: 1024 },
-        summary: "R_min: SMs that an application keeps (assumed)",
-    },
-    Parameter {
-        name: "rest",
-        kind: Kind::Whole { default: 4, least: 0, most: u64::MAX },
-        summary: "decisions without a move after one that was taken back (assumed)",
-    },
+    Parameter::whole("t_c", 20_000, 100..=u64::MAX)
+        .does("T_C: cycles between two decisions (assumed)"),
+    Parameter::real("ipc_thr", 0.2, 0.0..=1.0)
+        .does("IPC_thr, of the peak of the SMs that an application holds (assumed: its epsilon)"),
+    Parameter::real("bw_thr", 0.3, 0.0..=1.0)
+        .does("BW_thr, of the peak bandwidth of the DRAM (assumed: its beta)"),
+    Parameter::whole("n_r", 2, 1..=1024).does("n_r: SMs that move at a time (assumed)"),
+    Parameter::whole("r_min", 2, 1..=1024).does("R_min: SMs that an application keeps (assumed)"),
+    Parameter::whole("rest", 4, 0..=u64::MAX)
+        .does("decisions without a move after one that was taken back (assumed)"),
     FREED,
 ];
 
-/// SM reallocation of ILP-SMRA (Algorithm 1): all begin with as many SMs each. After
-/// every `t_c` cycles an application scores 1 for low IPC, 2 for much bandwidth, 3
-/// for both, and while the throughput of all rises, `n_r` SMs go from the highest
-/// score to the lowest, by draining. A move after which the throughput falls is taken
-/// back.
+/// SM reallocation of ILP-SMRA (Algorithm 1): all begin with as many SMs each. After every
+/// `t_c` cycles an application scores 1 for low IPC, 2 for much bandwidth, 3 for both, and
+/// while the total throughput rises, `n_r` SMs go from the highest score to the lowest, by
+/// draining. A move after which the throughput falls is taken back.
 ///
 /// As printed the listing never measures the throughput again; here each decision compares
-/// that of the span behind it with that of the span before. When equal nothing moves.
+/// the throughput of the last period with that of the period before. When equal nothing moves.
 ///
-/// When one ends, the SMs are divided evenly again; where its SMs stay idle
-/// (`freed=idle`), it neither gives nor takes any, and the others go on from what
-/// they have.
+/// When an application ends, the SMs are divided evenly again; where its SMs stay idle
+/// (`freed=idle`), it neither gives nor takes any, and the others continue with the SMs
+/// that they have.
 #[derive(Clone, Debug)]
-pub struct Smra {
+pub(super) struct Smra {
     period: Cycle,
     ipc_threshold: f64,
     bandwidth_threshold: f64,
@@ -64,16 +45,17 @@ pub struct Smra {
     least: usize,
     rest: u64,
     freed: FreedSms,
-    /// Between whom the SMs are divided; an SM's owner is a place in this list.
+    /// The applications between which the SMs are divided; the owner of an SM is a place in
+    /// this list.
     apps: Vec<AppId>,
-    /// Those of them that have not ended.
-    trading: Vec<usize>,
+    /// The places of those that have not ended.
+    running: Vec<usize>,
     owners: Vec<usize>,
     /// The owners before the last move, while it can be taken back.
     before: Option<Vec<usize>>,
-    /// Throughput of the span before: T_p.
+    /// Throughput of the period before: T_p.
     last: f64,
-    /// Decisions that pass before the next try.
+    /// Decisions that pass before the next move.
     resting: u64,
 }
 
@@ -88,7 +70,7 @@ impl Smra {
             rest: settings.whole("rest"),
             freed: FreedSms::of(settings),
             apps: Vec::new(),
-            trading: Vec::new(),
+            running: Vec::new(),
             owners: Vec::new(),
             before: None,
             last: 0.0,
@@ -96,49 +78,45 @@ impl Smra {
         })
     }
 
-    /// Equal shares for the active applications; nothing is known of them.
+    /// Equal shares for these applications, of which nothing is measured yet.
     fn begin(&mut self, facts: &Facts, mut apps: Vec<AppId>) -> String {
         apps.truncate(usize::from(facts.sms));
         self.owners = shares::sm_owners(facts, apps.len());
-        self.trading = (0..apps.len()).collect();
+        self.running = (0..apps.len()).collect();
         self.apps = apps;
         self.forget();
-        match self.apps.len() {
-            1 => String::from("the only active application has every SM"),
-            count => format!("{} SMs are divided evenly between {count} applications", facts.sms),
-        }
+        spatial::words(facts, self.apps.len())
     }
 
-    /// Nothing can be taken back or compared with any more.
+    /// Drops the last move and throughput: they cannot be compared with the next.
     fn forget(&mut self) {
         (self.before, self.last, self.resting) = (None, 0.0, 0);
     }
 
     fn plan(&self, facts: &Facts, now: Cycle, reason: String) -> Result<Plan, LawBroken> {
-        let full = facts.max_ctas_per_sm;
-        let quota = |place: usize, sm: usize| if self.owners[sm] == place { full } else { 0 };
-        let shares = shares::on_each_sm(facts, &self.apps, quota);
-        let alone = self.trading.len() < 2;
+        let owns = |place: usize, sm: usize| self.owners[sm] == place;
+        let shares = shares::on_own_sms(facts, &self.apps, owns);
+        let alone = self.running.len() < 2;
         let wake = if alone { Vec::new() } else { vec![WakeOn::At(now + self.period)] };
         let order = DispatchOrder::RoundRobin;
         Plan::new(facts, PlanDraft { shares, order, wake, reason, ..PlanDraft::default() })
     }
 
-    /// The same applications hold SMs: SMs may move, unless one has ended meanwhile or it is
-    /// not the time for one.
-    fn go_on(&mut self, facts: &Facts, view: &View, due: bool) -> String {
+    /// The same applications own SMs. SMs may move when it is `due`, unless an application has
+    /// ended meanwhile.
+    fn proceed(&mut self, facts: &Facts, view: &View, due: bool) -> String {
         let ended = |place: &usize| view.apps[self.apps[*place].index()].finished;
-        let trading: Vec<usize> = (0..self.apps.len()).filter(|place| !ended(place)).collect();
-        if due && trading == self.trading {
+        let running: Vec<usize> = (0..self.apps.len()).filter(|place| !ended(place)).collect();
+        if due && running == self.running {
             return self.reallocate(facts, view);
         }
-        self.trading = trading;
+        self.running = running;
         self.forget();
-        let count = self.trading.len();
-        format!("{count} of {} applications go on with the SMs that they have", self.apps.len())
+        let count = self.running.len();
+        format!("{count} of {} applications keep the SMs that they have", self.apps.len())
     }
 
-    /// What the counters of the last span change, and why.
+    /// Moves SMs by the counters of the last period; returns why.
     fn reallocate(&mut self, facts: &Facts, view: &View) -> String {
         let now = throughput(view);
         let last = std::mem::replace(&mut self.last, now);
@@ -147,14 +125,14 @@ impl Smra {
         {
             self.owners = before;
             (self.resting, self.last) = (self.rest, last);
-            return format!("throughput fell from {last:.1} to {now:.1}: back to before");
+            return format!("throughput fell from {last:.1} to {now:.1}: the move is taken back");
         }
         self.before = None;
         if self.resting > 0 {
             self.resting -= 1;
-            // What is compared with when trying begins again is measured then.
+            // Moves begin again with a new throughput to compare with.
             self.last = if self.resting == 0 { 0.0 } else { self.last };
-            return String::from("rests after a move that was taken back");
+            return String::from("no move for some time after one that was taken back");
         }
         if now <= last {
             return format!("throughput does not rise ({last:.1} to {now:.1}): nothing moves");
@@ -167,7 +145,7 @@ impl Smra {
     fn score(&self, place: usize, facts: &Facts, view: &View) -> u32 {
         let app = &view.apps[self.apps[place].index()];
         let cycles = float(view.now - view.since).max(1.0);
-        let peak = facts.peak_ipc_per_sm * float(gpumodel_core::units::to_u64(self.held(place)));
+        let peak = facts.peak_ipc_per_sm * float(to_u64(self.held(place)));
         let low = float(app.thread_instructions) / cycles < self.ipc_threshold * peak;
         let gb_per_s = float(app.dram_bytes) / cycles * facts.core_mhz / 1000.0;
         let much = gb_per_s > self.bandwidth_threshold * facts.peak_dram_gb_per_s;
@@ -181,15 +159,17 @@ impl Smra {
 
     /// Moves SMs from the highest score that can give some to the lowest.
     fn shift(&mut self, facts: &Facts, scores: &[u32]) -> String {
-        let places = self.trading.iter().copied();
+        let places = self.running.iter().copied();
         let gives = places.clone().filter(|&place| self.held(place) > self.least);
         let from = gives.min_by_key(|&place| (std::cmp::Reverse(scores[place]), place));
         let to = places.min_by_key(|&place| (scores[place], place));
         let (Some(from), Some(to)) = (from, to) else {
-            return String::from("no application has more SMs than it keeps");
+            return String::from("no application has more SMs than r_min");
         };
         if scores[from] <= scores[to] {
-            return format!("scores {scores:?}: no application has a higher one and SMs to give");
+            return format!(
+                "scores {scores:?}: no application with a higher score has SMs to give"
+            );
         }
         let count = self.step.min(self.held(from) - self.least);
         self.before = Some(self.owners.clone());
@@ -202,15 +182,15 @@ impl Smra {
 
 impl Scheme for Smra {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        let reason = self.begin(facts, active_apps::at_start(facts));
+        let reason = self.begin(facts, shares::apps_at_start(facts));
         self.plan(facts, 0, reason)
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        let apps = self.freed.holders(&self.apps, facts, view);
+        let apps = self.freed.owners(&self.apps, facts, view);
         let due = matches!(view.wake, Wake::At(_));
         let reason = if apps == self.apps && (due || self.freed == FreedSms::Idle) {
-            self.go_on(facts, view, due)
+            self.proceed(facts, view, due)
         } else {
             self.begin(facts, apps)
         };
@@ -218,15 +198,10 @@ impl Scheme for Smra {
     }
 }
 
-/// Thread instructions of all per cycle since the last decision.
+/// Thread instructions of all applications per cycle since the last decision.
 fn throughput(view: &View) -> f64 {
     let threads: u64 = view.apps.iter().map(|app| app.thread_instructions).sum();
     float(threads) / float(view.now - view.since).max(1.0)
-}
-
-#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
-fn float(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]
@@ -241,9 +216,9 @@ mod tests {
         (0..apps).map(of).collect()
     }
 
-    /// A look at cycle `now` behind 20 000 cycles with these thread instructions per
-    /// cycle and gigabytes per second.
-    fn look(facts: &Facts, now: Cycle, apps: &[(u64, u64)]) -> View {
+    /// The view at cycle `now` after 20 000 cycles with these thread instructions per cycle
+    /// and gigabytes per second.
+    fn period(facts: &Facts, now: Cycle, apps: &[(u64, u64)]) -> View {
         let mut seen = view(facts, now, Wake::At(now));
         seen.since = now - 20_000;
         for (app, &(ipc, gb_per_s)) in seen.apps.iter_mut().zip(apps) {
@@ -254,13 +229,13 @@ mod tests {
     }
 
     #[test]
-    fn sms_go_from_who_waits_for_memory_to_who_computes_while_that_helps() {
+    fn sms_go_from_memory_bound_to_compute_bound_while_that_helps() {
         let facts = facts(&["BLK", "IMG"]);
         let mut smra = Choice::parse("smra:n_r=3:r_min=4:rest=2").unwrap().make();
         assert_eq!(sms(&smra.start(&facts, &[]).unwrap(), 2), [8, 8]);
         let mut then = |now, ipc: u64, expected: [usize; 2]| {
             // BLK: low IPC and 100 of 177 GB/s; IMG computes.
-            let plan = smra.decide(&facts, &look(&facts, now, &[(60, 100), (ipc, 1)])).unwrap();
+            let plan = smra.decide(&facts, &period(&facts, now, &[(60, 100), (ipc, 1)])).unwrap();
             assert_eq!(sms(&plan, 2), expected, "{}", plan.reason());
         };
         then(20_000, 300, [5, 11]);
@@ -277,23 +252,23 @@ mod tests {
         let mut seen = Vec::new();
         for (number, ipc) in [300, 280, 300, 300, 300, 320].into_iter().enumerate() {
             let now = 20_000 * (number as u64 + 1);
-            let plan = smra.decide(&facts, &look(&facts, now, &[(60, 100), (ipc, 1)])).unwrap();
+            let plan = smra.decide(&facts, &period(&facts, now, &[(60, 100), (ipc, 1)])).unwrap();
             seen.push(sms(&plan, 2)[0]);
         }
         assert_eq!(seen, [6, 8, 8, 8, 6, 4]);
     }
 
     #[test]
-    fn where_sms_stay_idle_who_has_ended_neither_gives_nor_takes() {
+    fn where_sms_stay_idle_an_ended_application_neither_gives_nor_takes() {
         let facts = facts(&["BLK", "IMG", "NN"]);
         let mut smra = Choice::parse("smra:freed=idle").unwrap().make();
         assert_eq!(sms(&smra.start(&facts, &[]).unwrap(), 3), [6, 5, 5]);
         let speeds = [(60, 100), (300, 1), (60, 1)];
-        let plan = smra.decide(&facts, &look(&facts, 20_000, &speeds)).unwrap();
+        let plan = smra.decide(&facts, &period(&facts, 20_000, &speeds)).unwrap();
         assert_eq!(sms(&plan, 3), [4, 7, 5]);
         // IMG, to which SMs went, ends: they stay where they are.
         let end = |now, wake, nn| {
-            let mut seen = look(&facts, now, &[(60, 100), (0, 0), nn]);
+            let mut seen = period(&facts, now, &[(60, 100), (0, 0), nn]);
             (seen.wake, seen.apps[1].active, seen.apps[1].finished) = (wake, false, true);
             seen
         };
@@ -306,7 +281,7 @@ mod tests {
         (last.apps[0].active, last.apps[0].finished) = (false, true);
         let plan = smra.decide(&facts, &last).unwrap();
         assert_eq!(sms(&plan, 3), [2, 7, 7]);
-        assert!(plan.wake().is_empty(), "nobody is left to trade with");
+        assert!(plan.wake().is_empty(), "one application is left");
     }
 
     #[test]
@@ -314,7 +289,7 @@ mod tests {
         let facts = facts(&["BLK", "LBM"]);
         let mut smra = Choice::parse("smra").unwrap().make();
         smra.start(&facts, &[]).unwrap();
-        let plan = smra.decide(&facts, &look(&facts, 20_000, &[(60, 80), (60, 80)])).unwrap();
+        let plan = smra.decide(&facts, &period(&facts, 20_000, &[(60, 80), (60, 80)])).unwrap();
         assert_eq!(sms(&plan, 2), [8, 8]);
         let mut seen = view(&facts, 30_000, Wake::AppEnd(AppId(0)));
         (seen.apps[0].active, seen.apps[0].finished) = (false, true);

@@ -1,26 +1,18 @@
 //! One application has the machine, or a part of it.
 
-use gpumodel_core::contract::{Facts, LawBroken, Plan, PlanDraft, ProbeResult, View};
+use gpumodel_core::contract::{Facts, LawBroken, Plan, PlanDraft, ProbeResult};
 use gpumodel_core::units::AppId;
 
-use super::{Kind, Parameter, Scheme, Settings, shares};
+use super::{Parameter, Scheme, Settings, shares};
 
 /// What a user may set: how an application does with less.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "sms",
-        kind: Kind::Whole { default: 0, least: 0, most: 65_535 },
-        summary: "SMs that it has, the first ones; 0: all",
-    },
-    Parameter {
-        name: "ctas",
-        kind: Kind::Whole { default: 0, least: 0, most: 1024 },
-        summary: "CTAs that each of them may hold; 0: all that fit",
-    },
+    Parameter::whole("sms", 0, 0..=65_535).does("SMs that it has, the first ones; 0: all"),
+    Parameter::whole("ctas", 0, 0..=1024).does("CTAs that each of them may hold; 0: all that fit"),
 ];
 
-/// Gives the first application the CTA slots of the machine, or of a part of it, and
-/// lets all others wait.
+/// Gives the first application the CTA slots of the machine, or of a part of it; all others
+/// wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Solo {
     sms: u64,
@@ -33,31 +25,27 @@ impl Solo {
     }
 }
 
-/// `wanted` of `all`, where 0 stands for all.
-pub(super) fn part(wanted: u64, all: u32) -> u32 {
-    match u32::try_from(wanted) {
-        Ok(wanted) if wanted > 0 => wanted.min(all),
+/// At most `set` of `all`, where 0 stands for all.
+pub(super) fn at_most(set: u64, all: u32) -> u32 {
+    match u32::try_from(set) {
+        Ok(set) if set > 0 => set.min(all),
         _ => all,
     }
 }
 
 impl Scheme for Solo {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        let sms = part(self.sms, facts.sms.into());
-        let ctas = part(self.ctas, facts.max_ctas_per_sm);
+        let sms = at_most(self.sms, facts.sms.into());
+        let ctas = at_most(self.ctas, facts.max_ctas_per_sm);
         let first: Vec<AppId> = facts.apps.iter().take(1).map(|app| app.app).collect();
         let inside = |sm: usize| u32::try_from(sm).is_ok_and(|sm| sm < sms);
         let shares = shares::on_each_sm(facts, &first, |_, sm| if inside(sm) { ctas } else { 0 });
         let reason = if (sms, ctas) == (facts.sms.into(), facts.max_ctas_per_sm) {
             String::from("the whole machine for one application")
         } else {
-            format!("{sms} SMs for one application, {ctas} CTAs on each at most")
+            format!("{sms} SMs for one application, at most {ctas} CTAs on each")
         };
         Plan::new(facts, PlanDraft { shares, reason, ..PlanDraft::default() })
-    }
-
-    fn decide(&mut self, facts: &Facts, _view: &View) -> Result<Plan, LawBroken> {
-        self.start(facts, &[])
     }
 }
 
@@ -74,6 +62,6 @@ mod tests {
         let quotas: Vec<u32> = (0..16).map(|sm| if sm < 3 { 2 } else { 0 }).collect();
         assert_eq!(plan.shares(), [Share::Quota(quotas)]);
         let plan = Solo { sms: 99, ctas: 0 }.start(&facts, &[]).unwrap();
-        assert_eq!(plan.shares(), [Share::Quota(vec![8; 16])], "never more than there is");
+        assert_eq!(plan.shares(), [Share::Quota(vec![8; 16])], "at most the machine");
     }
 }

@@ -1,24 +1,23 @@
-//! To each application its own SMs.
+//! An equal number of SMs for each application.
 
 use gpumodel_core::contract::{
     DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View,
 };
 use gpumodel_core::units::AppId;
 
-use super::active_apps::{FREED, FreedSms};
-use super::{Parameter, Scheme, Settings, active_apps, shares};
+use super::shares::{self, FREED, FreedSms};
+use super::{Parameter, Scheme, Settings};
 
 /// What a user may set.
 pub(super) const PARAMETERS: &[Parameter] = &[FREED];
 
-/// Divides the SMs evenly between the applications that are there, and anew when
-/// one comes or ends (spatial multitasking, Adriaens et al., HPCA 2012, as
-/// Warped-Slicer compares with it); where the SMs of who ends stay idle, anew only
-/// when one comes.
-#[derive(Clone, Debug, Default)]
-pub struct Spatial {
+/// Divides the SMs evenly between the active applications (spatial multitasking, Adriaens
+/// et al., HPCA 2012, as Warped-Slicer compares with it), again when one arrives or ends;
+/// where the SMs of an ended application stay idle, again only when one arrives.
+#[derive(Clone, Debug)]
+pub(super) struct Spatial {
     freed: FreedSms,
-    /// Between whom the SMs are divided.
+    /// The applications between which the SMs are divided.
     apps: Vec<AppId>,
 }
 
@@ -27,25 +26,33 @@ impl Spatial {
         Box::new(Self { freed: FreedSms::of(settings), apps: Vec::new() })
     }
 
-    pub(super) fn draft(facts: &Facts, active_apps: &[AppId]) -> PlanDraft {
-        let reason = match active_apps.len().min(usize::from(facts.sms)) {
-            1 => String::from("the only active application has every SM"),
-            apps => format!("{} SMs are divided evenly between {apps} applications", facts.sms),
-        };
-        let shares = shares::sm_sets(facts, active_apps);
-        PlanDraft { shares, order: DispatchOrder::RoundRobin, reason, ..PlanDraft::default() }
+    /// The plan for these applications; those without an SM wait.
+    pub(super) fn draft(facts: &Facts, apps: &[AppId]) -> PlanDraft {
+        let apps = &apps[..apps.len().min(usize::from(facts.sms))];
+        let owners = shares::sm_owners(facts, apps.len());
+        let shares = shares::on_own_sms(facts, apps, |place, sm| owners[sm] == place);
+        let (order, reason) = (DispatchOrder::RoundRobin, words(facts, apps.len()));
+        PlanDraft { shares, order, reason, ..PlanDraft::default() }
+    }
+}
+
+/// How SMs are divided evenly between `apps` applications, in words.
+pub(super) fn words(facts: &Facts, apps: usize) -> String {
+    match apps {
+        1 => String::from("the only active application has every SM"),
+        apps => format!("{} SMs are divided evenly between {apps} applications", facts.sms),
     }
 }
 
 impl Scheme for Spatial {
     fn start(&mut self, facts: &Facts, _probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        self.apps = active_apps::at_start(facts);
+        self.apps = shares::apps_at_start(facts);
         self.apps.truncate(usize::from(facts.sms));
         Plan::new(facts, Self::draft(facts, &self.apps))
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        self.apps = self.freed.holders(&self.apps, facts, view);
+        self.apps = self.freed.owners(&self.apps, facts, view);
         Plan::new(facts, Self::draft(facts, &self.apps))
     }
 }
@@ -79,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_leaves_its_sms_to_the_others() {
+    fn an_ended_application_leaves_its_sms_to_the_others() {
         let facts = facts(&["HOT", "BFS", "NN"]);
         let mut seen = view(&facts, 1000, Wake::AppEnd(AppId(0)));
         (seen.apps[0].active, seen.apps[0].finished) = (false, true);
@@ -87,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_idle_is_nobodys_until_another_comes() {
+    fn idle_sms_have_no_owner_until_an_arrival() {
         let mut facts = facts(&["HOT", "BFS", "NN"]);
         facts.apps[2].arrival = 5000;
         let mut idle = Choice::parse("spatial:freed=idle").unwrap().make();
@@ -96,13 +103,13 @@ mod tests {
         (seen.apps[0].active, seen.apps[0].finished) = (false, true);
         seen.apps[2].active = false;
         let plan = idle.decide(&facts, &seen).unwrap();
-        assert_eq!(sms(&plan, 3), [8, 8, 0], "the others keep exactly their own");
+        assert_eq!(sms(&plan, 3), [8, 8, 0], "the others keep their SMs");
         (seen.wake, seen.apps[2].active) = (Wake::Arrival(AppId(2)), true);
         assert_eq!(sms(&idle.decide(&facts, &seen).unwrap(), 3), [0, 8, 8]);
     }
 
     #[test]
-    fn who_waits_for_an_sm_has_one_when_another_ends() {
+    fn an_application_that_waits_for_an_sm_has_one_when_another_ends() {
         let mut facts = facts(&["HOT", "BFS", "NN"]);
         facts.sms = 2;
         let mut idle = Choice::parse("spatial:freed=idle").unwrap().make();

@@ -312,9 +312,9 @@ fn what_is_known_of_a_group_names_its_members_as_they_are_called_now() {
         let analysis = place.record(&["--queue", &queue, "--scheme", "profile-based:step=60"]);
         analysis.queues[0].groups[0].shares[0].reason.clone()
     };
-    assert!(record(["one", "other"]).contains("one asks for"));
+    assert!(record(["one", "other"]).contains("one needs"));
     let again = record(["uno", "zwei"]);
-    assert!(again.contains("uno asks for") && again.contains("zwei asks for"), "{again}");
+    assert!(again.contains("uno needs") && again.contains("zwei needs"), "{again}");
 }
 
 #[test]

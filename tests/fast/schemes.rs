@@ -9,6 +9,10 @@ use gpumodel::policy::{Choice, TABLE};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+#[allow(dead_code, reason = "the unit tests of the schemes use the rest")]
+#[path = "../../src/policy/fixture.rs"]
+mod fixture;
+
 /// Sets of parameters that take other ways than the defaults.
 const OTHERS: [&str; 13] = [
     "warped-slicer:solver=exact:threshold_on=loss:delay=1000:rest=0",
@@ -48,35 +52,22 @@ fn any_kernel() -> impl Strategy<Value = KernelFacts> {
 
 fn any_facts() -> impl Strategy<Value = Facts> {
     let app = (proptest::collection::vec(any_kernel(), 1..4), 0_u64..3);
-    (proptest::collection::vec(app, 1..=4), 1_u16..=20).prop_map(|(apps, sms)| Facts {
-        sms,
-        max_ctas_per_sm: 8,
-        max_warps_per_sm: 48,
-        registers_per_sm: 32_768,
-        shared_bytes_per_sm: 49_152,
-        register_unit: 1,
-        shared_unit_bytes: 1,
-        shared_reserved_bytes: 0,
-        channels: 6,
-        channel_groups: vec![vec![0, 1], vec![2, 5], vec![3, 4]],
-        channel_bytes: 1 << 20,
-        page_bytes: 4096,
-        pages_follow: true,
-        core_mhz: 1400.0,
-        peak_dram_gb_per_s: 177.4,
-        peak_l2_gb_per_s: 300.0,
-        peak_sm_port_gb_per_s: 44.8,
-        peak_ipc_per_sm: 64.0,
-        schedulers_per_sm: 2,
-        apps: (0..)
-            .zip(apps)
-            .map(|(id, (kernels, arrival))| AppFacts {
-                app: AppId(id),
-                name: format!("app{id}"),
-                arrival: arrival * 10_000,
-                kernels,
-            })
-            .collect(),
+    (proptest::collection::vec(app, 1..=4), 1_u16..=20).prop_map(|(apps, sms)| {
+        let app = |(id, (kernels, arrival)): (u16, (_, u64))| AppFacts {
+            app: AppId(id),
+            name: format!("app{id}"),
+            arrival: arrival * 10_000,
+            kernels,
+        };
+        Facts {
+            sms,
+            channel_groups: vec![vec![0, 1], vec![2, 5], vec![3, 4]],
+            channel_bytes: 1 << 20,
+            page_bytes: 4096,
+            pages_follow: true,
+            apps: (0..).zip(apps).map(app).collect(),
+            ..fixture::facts(&[])
+        }
     })
 }
 
@@ -105,7 +96,7 @@ fn any_turn() -> impl Strategy<Value = Turn> {
     )
 }
 
-/// The picture after a turn, in which SMs hold what the plan allows.
+/// The view after a turn, in which SMs hold what the plan allows.
 fn picture(facts: &Facts, plan: &Plan, before: &View, turn: &Turn) -> View {
     let mut view = before.clone();
     let app = turn.app.index(facts.apps.len());
@@ -158,8 +149,7 @@ fn results(probes: &[Probe]) -> Vec<ProbeResult> {
     probes.iter().map(result).collect()
 }
 
-/// Somebody who is there may run, and nobody who has nothing to run at all is all
-/// that may.
+/// At least one active application may run, if there is one.
 fn serves(facts: &Facts, view: &View, plan: &Plan) -> bool {
     let active = view.apps.iter().any(|app| app.active);
     let served = (0..).zip(&facts.apps).any(|(index, app)| {
@@ -170,7 +160,7 @@ fn serves(facts: &Facts, view: &View, plan: &Plan) -> bool {
     served || !active
 }
 
-/// Nobody who waits has a channel, and where some are owned nobody else lacks them.
+/// Where channels are owned, exactly the applications that do not wait have some.
 fn owns(plan: &Plan) -> bool {
     plan.channels()
         .iter()

@@ -77,8 +77,8 @@ fn lawful(total: Amount, demands: &[Demand], split: &Split) -> Result<(), TestCa
 
 fn agree(total: Amount, demands: &[Demand]) -> Result<(), TestCaseError> {
     let Some((minimum, sum)) = best_of_all(total, demands) else {
-        prop_assert_eq!(exact(total, demands), Err(Unsolved::NoRoom));
-        prop_assert_eq!(water_filling(total, demands), Err(Unsolved::NoRoom));
+        prop_assert_eq!(exact(total, demands), Err(Unsolved::DoesNotFit));
+        prop_assert_eq!(water_filling(total, demands), Err(Unsolved::DoesNotFit));
         return Ok(());
     };
     let solved = exact(total, demands).unwrap();

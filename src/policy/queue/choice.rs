@@ -1,80 +1,59 @@
-//! A scheme for queues as it is asked for.
+//! A scheme for queues as the user names it.
 
 use std::fmt;
 
-use super::super::choice::{BadChoice, Choice, setting, unknown};
-use super::super::{Settings, TABLE, find};
+use super::super::choice::{BadChoice, Choice, pairs, unknown};
+use super::super::{Settings, TABLE, Value, find};
 use super::{Grouping, InArrivalOrder, QUEUE_TABLE, QueueRow, find_queue};
 
-/// Who runs with whom, and how they share the machine.
+/// Which applications run together, and how they share the machine.
 #[derive(Clone, Debug)]
 pub struct QueueChoice {
-    /// `None`: in order of arrival under any scheme of the other table.
+    /// `None`: groups in order of arrival under any scheme of the other table.
     grouping: Option<(&'static QueueRow, Settings)>,
     within: Choice,
-    /// The settings of `within` that the user has made.
+    /// The names of the settings that the user has made.
     set: Vec<&'static str>,
-    /// Those that [`QueueChoice::or`] has made: not what tells choices apart.
-    given: Vec<&'static str>,
+    /// Those that [`QueueChoice::or`] has made, which are not shown.
+    added: Vec<&'static str>,
 }
 
 impl QueueChoice {
-    /// Reads `name` or `name:key=value:key=value`: a scheme of [`QUEUE_TABLE`] with
-    /// parameters of its own and of the one within its groups, or any scheme of
-    /// [`TABLE`], whose groups come in order of arrival.
+    /// Reads `name` or `name:key=value:key=value`: a scheme of [`QUEUE_TABLE`] with its
+    /// parameters and those of the scheme within its groups, or any scheme of [`TABLE`], whose
+    /// groups are formed in order of arrival.
     ///
     /// # Errors
     /// As [`Choice::parse`].
     pub fn parse(text: &str) -> Result<Self, BadChoice> {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default().trim();
-        let Some(row) = find_queue(name) else { return Self::arriving(name, text) };
-        let within = find(row.within).expect("the table names a scheme of the other table");
-        let mut settings = Settings::defaults(row.parameters);
-        let (mut words, mut set) = (String::from(row.within), Vec::new());
-        for part in parts {
-            let lists = [row.parameters, within.parameters];
-            let (key, value) = setting(row.name, &lists, part)?;
-            if set.contains(&key) {
-                return Err(BadChoice::Twice { scheme: row.name, key });
-            }
-            set.push(key);
-            if row.parameters.iter().any(|own| own.name == key) {
-                settings.set(key, value);
-            } else {
-                words += ":";
-                words += part;
-            }
-        }
-        Ok(Self {
-            grouping: Some((row, settings)),
-            within: Choice::parse(&words)?,
-            set,
-            given: Vec::new(),
-        })
-    }
-
-    /// Any scheme, its groups in order of arrival.
-    fn arriving(name: &str, text: &str) -> Result<Self, BadChoice> {
-        if find(name).is_none() {
+        let row = find_queue(name);
+        let within = find(row.map_or(name, |row| row.within)).ok_or_else(|| {
             let queues = QUEUE_TABLE.iter().map(|row| row.name);
             let known: Vec<&str> = queues.chain(TABLE.iter().map(|row| row.name)).collect();
-            return Err(unknown(name, &known));
+            unknown(name, &known)
+        })?;
+        let own = row.map_or(&[][..], |row| row.parameters);
+        let scheme = row.map_or(within.name, |row| row.name);
+        let pairs = pairs(scheme, &[own, within.parameters], parts)?;
+        let mut settings = Settings::defaults(own);
+        let mut within = Choice::of(within);
+        for &(key, value) in &pairs {
+            settings.set(key, value);
+            within.set(key, value);
         }
-        let within = Choice::parse(text)?;
-        let row = within.row();
-        let key = |part| setting(row.name, &[row.parameters], part).map(|(key, _)| key);
-        let set = text.split(':').skip(1).map(key).collect::<Result<_, _>>()?;
-        Ok(Self { grouping: None, within, set, given: Vec::new() })
+        let set = pairs.into_iter().map(|(key, _)| key).collect();
+        Ok(Self { grouping: row.map(|row| (row, settings)), within, set, added: Vec::new() })
     }
 
-    /// The same with a parameter of the scheme within groups set to `value`, where it
-    /// has one and the user has not set it.
+    /// The same with a parameter of the scheme within groups set to `value`, if it has one and
+    /// the user has not set it.
     #[must_use]
     pub fn or(mut self, name: &'static str, value: &str) -> Self {
         if !self.set.contains(&name) {
             self.within = self.within.with(name, value);
-            self.given.push(name);
+            self.added.push(name);
         }
         self
     }
@@ -92,7 +71,7 @@ impl QueueChoice {
     }
 
     /// Every parameter of grouping and scheme with its value, defaults included.
-    pub fn settings(&self) -> impl Iterator<Item = (&'static str, super::super::Value)> {
+    pub fn settings(&self) -> impl Iterator<Item = (&'static str, Value)> {
         let own = self.grouping.iter().flat_map(|(_, settings)| settings.iter());
         own.chain(self.within.settings().iter())
     }
@@ -107,21 +86,15 @@ impl QueueChoice {
     }
 }
 
-/// The name, and what the user has set otherwise than the defaults.
+/// The name, and the settings of the user that differ from the defaults.
 impl fmt::Display for QueueChoice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())?;
-        let own = self.grouping.iter().flat_map(|(row, settings)| {
-            settings.iter().zip(Settings::defaults(row.parameters).iter().collect::<Vec<_>>())
-        });
-        let defaults = Settings::defaults(self.within.row().parameters);
-        let within = self.within.settings().iter().zip(defaults.iter());
-        let typed = within.filter(|(set, _)| !self.given.contains(&set.0));
-        let differ = own.chain(typed).filter(|(set, default)| set != default);
-        for ((name, value), _) in differ.collect::<Vec<_>>() {
-            write!(formatter, ":{name}={value}")?;
-        }
-        Ok(())
+        let own = self.grouping.iter().flat_map(|(row, settings)| settings.changed(row.parameters));
+        let within = self.within.settings().changed(self.within.row().parameters);
+        let typed = within.into_iter().filter(|(name, _)| !self.added.contains(name));
+        let mut all = own.chain(typed);
+        all.try_for_each(|(name, value)| write!(formatter, ":{name}={value}"))
     }
 }
 

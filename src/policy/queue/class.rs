@@ -1,8 +1,8 @@
-//! What kind of application one is: Table I of ILP-SMRA.
+//! The classes of applications: Table I of ILP-SMRA.
 
 use gpumodel_core::contract::{Classified, Profile, QueueFacts, Threshold};
 
-use super::super::{Kind, Parameter, Settings};
+use super::super::{Parameter, Settings};
 use super::Unmatched;
 
 /// The classes in the order of the table: by memory, by memory and cache, by cache,
@@ -16,25 +16,18 @@ pub fn published_classes(facts: &QueueFacts) -> Vec<usize> {
     (0..facts.apps.len()).map(|app| rule.classify(facts, app).class).collect()
 }
 
-const fn fraction(name: &'static str, default: f64, summary: &'static str) -> Parameter {
-    Parameter { name, kind: Kind::Real { default, least: 0.0, most: 1.0 }, summary }
-}
+pub(super) const ALPHA: Parameter = Parameter::real("alpha", 0.55, 0.0..=1.0)
+    .does("alpha, of MB_max: class M has more DRAM bandwidth (published)");
+pub(super) const BETA: Parameter = Parameter::real("beta", 0.30, 0.0..=1.0)
+    .does("beta, of MB_max: class MC has more DRAM bandwidth (published)");
+pub(super) const GAMMA: Parameter = Parameter::real("gamma", 0.55, 0.0..=1.0)
+    .does("gamma, of MB_max: class C reads more from the L2 (published)");
+pub(super) const DELTA: Parameter = Parameter::real("delta", 0.2, 0.0..=100.0)
+    .does("delta: memory over compute instructions, more in class C, less in A (published)");
+pub(super) const EPSILON: Parameter = Parameter::real("epsilon", 0.20, 0.0..=1.0)
+    .does("epsilon, of IPC_max: less in class C, more in A (published)");
 
-pub(super) const ALPHA: Parameter =
-    fraction("alpha", 0.55, "alpha, of MB_max: class M has more DRAM bandwidth (published)");
-pub(super) const BETA: Parameter =
-    fraction("beta", 0.30, "beta, of MB_max: class MC has more DRAM bandwidth (published)");
-pub(super) const GAMMA: Parameter =
-    fraction("gamma", 0.55, "gamma, of MB_max: class C reads more from the L2 (published)");
-pub(super) const DELTA: Parameter = Parameter {
-    name: "delta",
-    kind: Kind::Real { default: 0.2, least: 0.0, most: 100.0 },
-    summary: "delta: memory over compute instructions, more in class C, less in A (published)",
-};
-pub(super) const EPSILON: Parameter =
-    fraction("epsilon", 0.20, "epsilon, of IPC_max: less in class C, more in A (published)");
-
-/// The bounds of the classes as parts of what the machine can do.
+/// The bounds of the classes as parts of the peaks of the machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     alpha: f64,
@@ -44,35 +37,49 @@ pub(super) struct Rule {
     epsilon: f64,
 }
 
-/// One condition of a class: a metric on the right side of a bound.
-struct Condition {
-    metric: &'static str,
+/// A quantity of an application.
+#[derive(Clone, Copy)]
+struct Metric {
+    name: &'static str,
     unit: &'static str,
+    value: f64,
+}
+
+impl Metric {
+    fn above(self, bound: &'static str, limit: f64) -> Condition {
+        Condition { metric: self, bound, limit, above: true }
+    }
+
+    fn below(self, bound: &'static str, limit: f64) -> Condition {
+        Condition { metric: self, bound, limit, above: false }
+    }
+}
+
+/// One condition of a class: a metric above or below a limit.
+struct Condition {
+    metric: Metric,
     bound: &'static str,
-    found: f64,
     limit: f64,
-    /// The metric has to be above the limit.
     above: bool,
 }
 
 impl Condition {
-    /// By how much of the limit the metric is on its wrong side, at most 1.
+    /// The part of the limit by which the metric misses it, at most 1.
     fn shortfall(&self) -> f64 {
-        let lacks = if self.above { self.limit - self.found } else { self.found - self.limit };
-        if lacks <= 0.0 { 0.0 } else { (lacks / self.limit).min(1.0) }
+        let Self { metric, limit, .. } = self;
+        let lacks = if self.above { limit - metric.value } else { metric.value - limit };
+        if lacks <= 0.0 { 0.0 } else { (lacks / limit).min(1.0) }
     }
 
     fn holds(&self) -> bool {
-        if self.above { self.found > self.limit } else { self.found < self.limit }
+        let value = self.metric.value;
+        if self.above { value > self.limit } else { value < self.limit }
     }
 
     fn words(&self) -> String {
-        let sign = match (self.holds(), self.above) {
-            (true, true) | (false, false) => "above",
-            (true, false) | (false, true) => "not above",
-        };
-        let Self { metric, unit, bound, found, limit, .. } = self;
-        format!("{metric} {found:.3}{unit} {sign} {bound} {limit:.3}")
+        let sign = if self.holds() == self.above { "above" } else { "not above" };
+        let Self { metric: Metric { name, unit, value }, bound, limit, .. } = self;
+        format!("{name} {value:.3}{unit} {sign} {bound} {limit:.3}")
     }
 }
 
@@ -87,7 +94,7 @@ impl Rule {
         }
     }
 
-    /// Beta must not lie above alpha.
+    /// Refuses a beta above alpha.
     pub(super) fn check(&self) -> Result<(), Unmatched> {
         if self.beta <= self.alpha {
             return Ok(());
@@ -114,53 +121,32 @@ impl Rule {
         rows.map(row).to_vec()
     }
 
-    /// What the class at a place of [`CLASSES`] asks of an application. The upper
-    /// bound of MC is not among them: who is above it is in M.
+    /// The conditions of the class at a place of [`CLASSES`]. The upper bound of MC is not
+    /// among them: an application above it is in M.
     fn conditions(&self, class: usize, facts: &QueueFacts, app: &Profile) -> Vec<Condition> {
         let (memory, ipc) = (facts.peak_dram_gb_per_s, facts.peak_ipc);
-        let (drawn, limit) = (app.dram_gb_per_s, self.alpha * memory);
-        let ratio = |above| Condition {
-            metric: "R",
-            unit: "",
-            bound: "delta",
-            found: app.memory_to_compute,
-            limit: self.delta,
-            above,
-        };
-        let speed = |above| Condition {
-            metric: "IPC",
-            unit: "",
-            bound: "epsilon",
-            found: app.ipc,
-            limit: self.epsilon * ipc,
-            above,
-        };
-        let memory_bound = |bound, limit| {
-            vec![Condition { metric: "MB", unit: " GB/s", bound, found: drawn, limit, above: true }]
-        };
+        let metric = |name, unit, value| Metric { name, unit, value };
+        let dram = metric("MB", " GB/s", app.dram_gb_per_s);
+        let cache = metric("L2->L1", " GB/s", app.l2_to_l1_gb_per_s);
+        let ratio = metric("R", "", app.memory_to_compute);
+        let speed = metric("IPC", "", app.ipc);
         match CLASSES[class] {
-            "M" => memory_bound("alpha", limit),
-            "MC" => memory_bound("beta", self.beta * memory),
-            "C" => {
-                let cache = Condition {
-                    metric: "L2->L1",
-                    unit: " GB/s",
-                    bound: "gamma",
-                    found: app.l2_to_l1_gb_per_s,
-                    limit: self.gamma * memory,
-                    above: true,
-                };
-                vec![cache, ratio(true), speed(false)]
-            }
-            _ => vec![ratio(false), speed(true)],
+            "M" => vec![dram.above("alpha", self.alpha * memory)],
+            "MC" => vec![dram.above("beta", self.beta * memory)],
+            "C" => vec![
+                cache.above("gamma", self.gamma * memory),
+                ratio.above("delta", self.delta),
+                speed.below("epsilon", self.epsilon * ipc),
+            ],
+            _ => vec![ratio.below("delta", self.delta), speed.above("epsilon", self.epsilon * ipc)],
         }
     }
 
     /// The class of the application at `place`: the first of the table whose
     /// conditions hold, so that above alpha is M, from there down to beta MC.
     ///
-    /// Who fits none is in the nearest: the one whose worst condition is missed by the
-    /// smallest part of its bound, at most 1; of equals the lower in the table.
+    /// An application that fits none is in the nearest: the one whose worst condition is missed
+    /// by the smallest part of its bound, at most 1; of equals the lower in the table.
     pub(super) fn classify(&self, facts: &QueueFacts, place: usize) -> Classified {
         let app = &facts.apps[place];
         let all: Vec<Vec<Condition>> =
@@ -238,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn who_fits_no_class_is_in_the_nearest() {
+    fn an_application_that_fits_no_class_is_in_the_nearest() {
         // Compute, but at half of epsilon: 0.5 away from A, more from all others.
         let (found, name) = class(1.0, 1.0, 0.1, 100.0);
         assert_eq!((found.fits, name), (false, "A"));

@@ -1,17 +1,18 @@
-//! How much classes slow each other down: what is to be run, and what follows.
+//! How much classes slow each other down: the probes, and the matrix that follows.
 
 use gpumodel_core::contract::{GroupProbe, GroupProbeResult, PairFound, QueueFacts};
 
+use super::super::solve::float;
 use super::Unmatched;
 
-/// What is run to find the slow-downs of classes: every different probe once.
+/// The probes by which the slow-downs of classes are measured: every different one once.
 #[derive(Clone, Debug)]
-pub(super) struct Questions {
-    /// Who runs alone.
+pub(super) struct PairProbes {
+    /// Applications that run alone.
     solos: Vec<usize>,
-    /// Who runs together, with their classes.
+    /// Applications that run together, with their classes.
     pairs: Vec<Pair>,
-    /// SMs of each in both.
+    /// SMs of each application.
     sms: u16,
 }
 
@@ -21,7 +22,7 @@ struct Pair {
     classes: [usize; 2],
 }
 
-impl Questions {
+impl PairProbes {
     /// For every two classes each representative of the one with each of the other;
     /// within a class all that differ, or its only representative with a copy of
     /// itself. Each has half of the SMs; of an odd number one stays idle.
@@ -30,7 +31,7 @@ impl Questions {
     /// it, spread evenly, 0: all do.
     ///
     /// # Errors
-    /// Where there are not two SMs.
+    /// When the machine has fewer than two SMs.
     pub(super) fn new(
         facts: &QueueFacts,
         members: &[Vec<usize>],
@@ -64,8 +65,8 @@ impl Questions {
         Ok(Self { solos, pairs, sms })
     }
 
-    /// The probes: who is alone first.
-    pub(super) fn probes(&self) -> Vec<GroupProbe> {
+    /// The probes: the solo runs first.
+    pub(super) fn all(&self) -> Vec<GroupProbe> {
         let alone =
             self.solos.iter().map(|&app| GroupProbe { apps: vec![app], sms: vec![self.sms] });
         let together = self
@@ -75,12 +76,12 @@ impl Questions {
         alone.chain(together).collect()
     }
 
-    /// What each pair suffered: cycles together over cycles alone on as many SMs.
-    pub(super) fn found(&self, answers: &[GroupProbeResult]) -> Vec<PairFound> {
+    /// The slow-downs of each pair: cycles together over cycles alone on as many SMs.
+    pub(super) fn slowdowns(&self, answers: &[GroupProbeResult]) -> Vec<PairFound> {
         let (alone, together) = answers.split_at(self.solos.len());
         let cycles = |answer: &GroupProbeResult, member: usize| float(answer.cycles[member]);
         let solo = |app: usize| {
-            let place = self.solos.binary_search(&app).expect("a member of a pair runs alone, too");
+            let place = self.solos.binary_search(&app).expect("a member of a pair also runs alone");
             cycles(&alone[place], 0).max(1.0)
         };
         let pair = |(pair, answer): (&Pair, &GroupProbeResult)| PairFound {
@@ -90,8 +91,8 @@ impl Questions {
         self.pairs.iter().zip(together).map(pair).collect()
     }
 
-    /// The mean slow-down of each class (column) beside each class (row).
-    pub(super) fn slowdown(&self, classes: usize, found: &[PairFound]) -> Vec<Vec<f64>> {
+    /// The mean slow-down of each class (column) by each class (row).
+    pub(super) fn matrix(&self, classes: usize, found: &[PairFound]) -> Vec<Vec<f64>> {
         let mut sums = vec![vec![(0.0, 0.0); classes]; classes];
         for (pair, found) in self.pairs.iter().zip(found) {
             for (sufferer, disturber) in [(0, 1), (1, 0)] {
@@ -105,17 +106,17 @@ impl Questions {
     }
 }
 
-/// At most `most` of `apps`, spread evenly over them: the first is always there.
+/// At most `most` of `apps`, spread evenly over them, with the first; 0: all.
 fn representatives(apps: &[usize], most: usize) -> Vec<usize> {
     let count = if most == 0 { apps.len() } else { most.min(apps.len()) };
     (0..count).map(|place| apps[place * apps.len() / count]).collect()
 }
 
-/// The slow-downs that the user has given, for these classes.
+/// The slow-downs that the user has measured, for these classes.
 ///
 /// # Errors
 /// When one is missing.
-pub(super) fn given(facts: &QueueFacts, classes: &[String]) -> Result<Vec<Vec<f64>>, Unmatched> {
+pub(super) fn measured(facts: &QueueFacts, classes: &[String]) -> Result<Vec<Vec<f64>>, Unmatched> {
     let entry = |disturbs: &String, suffers: &String| {
         let found = facts.given.get(disturbs).and_then(|row| row.get(suffers));
         found.copied().ok_or_else(|| Unmatched::Missing {
@@ -128,16 +129,11 @@ pub(super) fn given(facts: &QueueFacts, classes: &[String]) -> Result<Vec<Vec<f6
     classes.iter().map(row).collect()
 }
 
-#[allow(clippy::cast_precision_loss, reason = "a run has fewer than 2^53 cycles")]
-fn float(cycles: gpumodel_core::units::Cycle) -> f64 {
-    cycles as f64
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Questions, given, representatives};
+    use super::{PairProbes, measured, representatives};
     use crate::queue::Unmatched;
     use gpumodel_core::contract::{GroupProbeResult, QueueFacts};
 
@@ -154,15 +150,15 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_is_asked_once_on_half_of_the_sms() {
-        let questions = Questions::new(&facts(61), &[vec![0, 3], vec![1], vec![2]], 3).unwrap();
-        let probes = questions.probes();
+    fn every_pair_runs_once_on_half_of_the_sms() {
+        let probes = PairProbes::new(&facts(61), &[vec![0, 3], vec![1], vec![2]], 3).unwrap();
+        let probes = probes.all();
         let apps: Vec<&[usize]> = probes.iter().map(|probe| &probe.apps[..]).collect();
         let pairs: [&[usize]; 8] =
             [&[0, 3], &[0, 1], &[3, 1], &[0, 2], &[3, 2], &[1, 1], &[1, 2], &[2, 2]];
         assert_eq!(apps, [&[&[0][..], &[1], &[2], &[3]], &pairs[..]].concat());
         assert!(probes.iter().all(|probe| probe.sms.iter().all(|&sms| sms == 30)));
-        assert!(Questions::new(&facts(1), &[vec![0]], 3).is_err());
+        assert!(PairProbes::new(&facts(1), &[vec![0]], 3).is_err());
     }
 
     #[test]
@@ -175,7 +171,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_the_mean_over_pairs_of_the_time_against_alone() {
-        let questions = Questions::new(&facts(60), &[vec![0, 1], vec![2]], 0).unwrap();
+        let probes = PairProbes::new(&facts(60), &[vec![0, 1], vec![2]], 0).unwrap();
         let answer = |cycles: &[u64]| GroupProbeResult {
             cycles: cycles.to_vec(),
             warp_instructions: vec![1; cycles.len()],
@@ -189,13 +185,13 @@ mod tests {
             answer(&[260, 520]),
             answer(&[800, 600]),
         ];
-        let found = questions.found(&answers);
+        let found = probes.slowdowns(&answers);
         assert_eq!(
             found.iter().map(|pair| pair.apps).collect::<Vec<_>>(),
             [[0, 1], [0, 2], [1, 2], [2, 2]]
         );
         assert_eq!(found[1].slowdown, [1.1, 1.2]);
-        let slowdown = questions.slowdown(2, &found);
+        let slowdown = probes.matrix(2, &found);
         let expected = [[(1.5 + 2.5) / 2.0, 1.25], [1.2, 1.75]];
         for (row, expected) in slowdown.iter().zip(expected) {
             for (found, expected) in row.iter().zip(expected) {
@@ -205,15 +201,15 @@ mod tests {
     }
 
     #[test]
-    fn a_given_matrix_is_whole_or_refused() {
+    fn a_measured_matrix_is_whole_or_refused() {
         let mut facts = facts(60);
         let row = |m, a| BTreeMap::from([(String::from("M"), m), (String::from("A"), a)]);
         facts.given.insert(String::from("M"), row(2.1, 1.2));
         let classes = [String::from("M"), String::from("A")];
-        assert_eq!(given(&facts, &classes[..1]), Ok(vec![vec![2.1]]));
-        let missing = given(&facts, &classes).unwrap_err();
+        assert_eq!(measured(&facts, &classes[..1]), Ok(vec![vec![2.1]]));
+        let missing = measured(&facts, &classes).unwrap_err();
         assert!(matches!(&missing, Unmatched::Missing { disturbs, .. } if disturbs == "A"));
         facts.given.insert(String::from("A"), row(1.5, 1.06));
-        assert_eq!(given(&facts, &classes), Ok(vec![vec![2.1, 1.2], vec![1.5, 1.06]]));
+        assert_eq!(measured(&facts, &classes), Ok(vec![vec![2.1, 1.2], vec![1.5, 1.06]]));
     }
 }

@@ -1,11 +1,10 @@
-//! Queues: which applications run together. QueueFacts and QueueView in, GroupProbes
-//! and Groups out.
+//! Queues: which applications run together. QueueFacts and QueueView in, GroupProbes and
+//! Groups out.
 //!
 //! A scheme for queues is a [`Grouping`] and a scheme of [`super::TABLE`] under which
 //! the members of a group share the machine. To add one: a file with a type that is a
 //! [`Grouping`], and one row in [`QUEUE_TABLE`].
 
-mod arrival;
 mod choice;
 mod class;
 mod ilp;
@@ -14,28 +13,28 @@ mod interference;
 use thiserror::Error;
 
 use gpumodel_core::contract::{
-    Findings, GroupLaw, GroupProbe, GroupProbeResult, Groups, QueueFacts, QueueView,
+    Findings, Group, GroupLaw, GroupProbe, GroupProbeResult, Groups, QueueFacts, QueueView,
 };
 
+use super::solve::NoMatching;
 use super::{Parameter, Settings};
 
-pub use arrival::InArrivalOrder;
 pub use choice::QueueChoice;
 pub use class::{CLASSES, published_classes};
-pub use ilp::Ilp;
+use ilp::Ilp;
 
-/// A policy of who runs with whom.
+/// A policy of which applications run together.
 pub trait Grouping: Send {
-    /// What it wants to have measured before the queue starts.
+    /// The runs that must be measured before the queue starts; none by default.
     ///
     /// # Errors
-    /// When what the user has given does not suit the applications.
+    /// When the slow-downs or bounds of the user do not fit the applications.
     fn probes(&self, _facts: &QueueFacts) -> Result<Vec<GroupProbe>, Unmatched> {
         Ok(Vec::new())
     }
 
-    /// Takes the answers, in the order of the questions. Called once before
-    /// [`Grouping::groups`], also where nothing was asked.
+    /// Takes the answers, in the order of the probes. Called once before
+    /// [`Grouping::groups`], also without probes.
     ///
     /// # Errors
     /// As [`Grouping::probes`].
@@ -47,14 +46,14 @@ pub trait Grouping: Send {
         Ok(())
     }
 
-    /// Groups all that wait, in the order in which the groups are to run. Asked when
-    /// the machine is free and somebody has arrived since it was asked last.
+    /// Groups all that wait, in the order in which the groups run. Called when the machine is
+    /// free and an application has arrived since the last call.
     ///
     /// # Errors
-    /// When there is no grouping, or none that is proven to be right.
+    /// When no grouping is possible, or none is proven.
     fn groups(&mut self, facts: &QueueFacts, view: &QueueView) -> Result<Groups, Unmatched>;
 
-    /// What it has found out about the applications, where it looked.
+    /// The measured properties of the applications, if it uses any.
     fn findings(&self) -> Option<&Findings> {
         None
     }
@@ -66,16 +65,10 @@ pub enum Unmatched {
     /// The groups break a law: a defect of the grouping.
     #[error("the groups are unlawful")]
     Law(#[from] GroupLaw),
-    /// No choice of patterns uses every application exactly once.
-    #[error("no set of patterns takes every application once: {0}")]
-    Infeasible(String),
-    /// The solver has no proven answer.
-    #[error("the solver found no proven answer: {0}")]
-    Solver(String),
-    /// The solver's answer does not hold.
-    #[error("the solver's answer does not hold: {0}")]
-    Wrong(String),
-    /// There are more patterns than can be weighed.
+    /// The integer program has no proven solution.
+    #[error(transparent)]
+    NoMatching(#[from] NoMatching),
+    /// The integer program has too many patterns.
     #[error(
         "{classes} classes in groups of {places} make more than {most} patterns; classify the \
          applications (classes=class) or run fewer at a time"
@@ -85,10 +78,10 @@ pub enum Unmatched {
         classes: usize,
         /// Applications that run together.
         places: usize,
-        /// Patterns that are weighed at most.
+        /// The most patterns.
         most: u64,
     },
-    /// A bound of a class lies above that of the class before it.
+    /// The bound of a class is above that of the class before it.
     #[error("beta {beta} is above alpha {alpha}: no application could be in class MC")]
     Bounds {
         /// Of MB_max.
@@ -96,25 +89,38 @@ pub enum Unmatched {
         /// Of MB_max.
         beta: String,
     },
-    /// No two applications can run side by side.
+    /// The machine has too few SMs for two applications.
     #[error("slow-downs are measured on half of the SMs; expected two or more, found {sms}")]
     NoPair {
         /// SMs of the machine.
         sms: u16,
     },
-    /// A slow-down that is needed and not among those that were given.
+    /// The user has not measured a slow-down that is needed.
     #[error(
-        "no slow-down of class {suffers} beside class {disturbs} is given; expected one for \
+        "no slow-down of class {suffers} next to class {disturbs} is given; expected one for \
          every pair of the classes in the queue: {classes}"
     )]
     Missing {
-        /// Who disturbs.
+        /// The class that disturbs.
         disturbs: String,
-        /// Who suffers.
+        /// The class that suffers.
         suffers: String,
         /// Every class of the queue.
         classes: String,
     },
+}
+
+/// Groups in order of arrival: the first N_G that wait, then the next N_G, and so on.
+#[derive(Clone, Copy, Debug, Default)]
+struct InArrivalOrder;
+
+impl Grouping for InArrivalOrder {
+    fn groups(&mut self, facts: &QueueFacts, view: &QueueView) -> Result<Groups, Unmatched> {
+        let group = |jobs: &[_]| Group { jobs: jobs.to_vec(), pattern: None };
+        let groups = view.waiting.chunks(facts.group_size.max(1)).map(group).collect();
+        let reason = format!("{} at a time, in order of arrival", facts.group_size);
+        Ok(Groups::new(facts, view, groups, Vec::new(), reason)?)
+    }
 }
 
 /// One row of the table of schemes for queues.
@@ -122,11 +128,11 @@ pub enum Unmatched {
 pub struct QueueRow {
     /// The name on the command line.
     pub name: &'static str,
-    /// Where it is from.
+    /// The paper or system that it is from.
     pub paper: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
-    /// What a user may set, beside the parameters of [`QueueRow::within`].
+    /// What a user may set, in addition to the parameters of [`QueueRow::within`].
     pub parameters: &'static [Parameter],
     /// The scheme under which members of a group share the machine.
     pub within: &'static str,
@@ -134,13 +140,12 @@ pub struct QueueRow {
     pub make: fn(&Settings) -> Box<dyn Grouping>,
 }
 
-/// The parameter of schemes within groups that says what becomes of the SMs of a member
-/// that ends before its group.
-pub const FREED: &str = super::active_apps::FREED.name;
+/// The parameter of schemes within groups for the SMs of a member that ends before its group.
+pub const FREED: &str = super::shares::FREED.name;
 
 const ILP_SMRA: &str = "ILP-SMRA (Punyala et al.)";
 
-/// Every scheme that is for queues alone.
+/// Every scheme that needs a queue.
 pub const QUEUE_TABLE: &[QueueRow] = &[
     QueueRow {
         name: "even-queue",
@@ -177,7 +182,12 @@ pub fn find_queue(name: &str) -> Option<&'static QueueRow> {
 #[cfg(test)]
 mod tests {
     use super::super::{TABLE, find};
-    use super::{QUEUE_TABLE, QueueChoice};
+    use std::collections::BTreeMap;
+
+    use gpumodel_core::contract::{Job, QueueFacts, QueueView};
+    use gpumodel_core::units::JobId;
+
+    use super::{Grouping, InArrivalOrder, QUEUE_TABLE, QueueChoice};
 
     #[test]
     fn every_name_means_one_scheme_and_one_parameter() {
@@ -201,5 +211,22 @@ mod tests {
         let (typed, within) = (choice.to_string(), choice.within().to_string());
         assert_eq!([typed, within], ["ilp", "spatial:freed=idle"]);
         assert!(QueueChoice::parse("ilp:n_r=4").is_err(), "spatial moves no SMs");
+    }
+
+    #[test]
+    fn the_last_group_may_be_smaller() {
+        let facts = QueueFacts {
+            sms: 6,
+            group_size: 3,
+            peak_dram_gb_per_s: 1.0,
+            peak_ipc: 1.0,
+            apps: Vec::new(),
+            jobs: vec![Job { app: 0, arrival: 0 }; 9],
+            given: BTreeMap::new(),
+        };
+        let waiting: Vec<JobId> = [0, 2, 3, 7, 8].map(JobId).to_vec();
+        let groups = InArrivalOrder.groups(&facts, &QueueView { now: 5, waiting }).unwrap();
+        let jobs: Vec<&[JobId]> = groups.groups().iter().map(|group| &group.jobs[..]).collect();
+        assert_eq!(jobs, [&[JobId(0), JobId(2), JobId(3)][..], &[JobId(7), JobId(8)]]);
     }
 }

@@ -13,19 +13,19 @@ use super::{Amount, Demand, Split, Unsolved};
 /// Two programs over binaries `x_ij` (kernel `i` is at step `j`), exactly one
 /// per kernel, each resource within the SM. The first maximises `t` with
 /// `t <= sum_j r_ij x_ij`; `r` is the rank of the performance among all of the
-/// demands', because only their order matters and whole numbers lie further
-/// apart than a solver's tolerance. The second leaves out the steps below the
-/// minimum and maximises the sum of performances. The minimum is verified in
-/// whole numbers; the sum is the highest within the solver's tolerance (1e-6),
-/// and which split of several such is found is fixed but not stated.
+/// demands', because only their order matters and whole numbers are further apart than a
+/// solver's tolerance. The second leaves out the steps below the minimum and maximises the
+/// sum of performances. The minimum is verified in whole numbers; the sum is the highest
+/// within the solver's tolerance (1e-6). Of several such splits the same is found every
+/// time, but which is unspecified.
 ///
 /// # Errors
-/// [`Unsolved::NoRoom`] when one CTA of each does not fit, [`Unsolved::Solver`]
+/// [`Unsolved::DoesNotFit`] when one CTA of each does not fit, [`Unsolved::Solver`]
 /// when a program has no proven answer, [`Unsolved::Wrong`] when the answer takes
-/// more than there is or a higher minimum would fit.
+/// more than the SM or a higher minimum would fit.
 pub fn exact(total: Amount, demands: &[Demand]) -> Result<Split, Unsolved> {
     let lowest = vec![0; demands.len()];
-    Split::at(demands, &lowest).leaves(total, demands).ok_or(Unsolved::NoRoom)?;
+    Split::at(demands, &lowest).leaves(total, demands).ok_or(Unsolved::DoesNotFit)?;
     let levels = levels(demands);
     let fair = highest_minimum(total, demands, &levels)?;
     let minimum = fair.minimum();
@@ -50,7 +50,7 @@ fn first_at(demand: &Demand, level: f64) -> usize {
     demand.curve.steps().partition_point(|step| step.performance < level)
 }
 
-/// Can all kernels reach `level` together? The fewest CTAs of each decide.
+/// Whether the fewest CTAs with which each kernel reaches `level` fit together.
 fn reachable(total: Amount, demands: &[Demand], level: f64) -> bool {
     let places: Vec<usize> = demands.iter().map(|demand| first_at(demand, level)).collect();
     let exists = |(demand, &place): (&Demand, &usize)| place < demand.curve.steps().len();

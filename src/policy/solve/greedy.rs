@@ -1,20 +1,20 @@
-//! One configuration for each kernel so that the slowest is done soonest, greedily.
+//! One configuration for each kernel so that the slowest ends soonest, greedily.
 
 use super::Amount;
 
-/// What a kernel may have: a CTA's need, and its configurations with rising CTAs and
-/// falling times, the first of which is the least that it runs with.
+/// A kernel: what a CTA of it takes, and its configurations with rising CTAs and falling
+/// times, from the smallest with which it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// What a CTA takes of an SM.
     pub need: Amount,
-    /// CTAs on an SM and the time that is left with so many, in any unit.
+    /// CTAs on an SM and the time left with as many, in any unit.
     pub configurations: Vec<(u32, f64)>,
 }
 
 impl Candidate {
-    /// A kernel of which the time with 1, 2, ... CTAs is known. Configurations that are
-    /// not faster than one with fewer CTAs are left out, but for the first.
+    /// A kernel with these times for 1, 2, ... CTAs. Configurations that are not faster than
+    /// one with fewer CTAs are left out, except the first.
     #[must_use]
     pub fn pruned(need: Amount, times: &[f64]) -> Self {
         let mut configurations: Vec<(u32, f64)> = Vec::new();
@@ -32,13 +32,12 @@ impl Candidate {
 }
 
 /// The place of each candidate's configuration by Algorithm 1 of the ARCS 2018 paper:
-/// all begin with their first; the one with most time left takes its next, and where
-/// that does not fit beside the others it keeps what it has for good. Of equal times
-/// the first candidate is meant. `None` when the first configurations together do not
-/// fit, or a candidate has none.
+/// all begin with their first; the one with most time left (the first of equals) takes its
+/// next, and where that does not fit with the others it keeps the one that it has. `None`
+/// when the first configurations do not fit together, or a candidate has none.
 ///
-/// No choice that fits has a shorter longest time: a candidate takes more only while it
-/// is the one with most time left, so none has more than that time asks of it.
+/// No choice that fits has a shorter longest time: a candidate takes more only while it has
+/// most time left, so none has more than that time requires.
 ///
 /// The listing's loop runs past the last kernel (`marked <= size`); here it ends.
 #[must_use]
@@ -92,13 +91,13 @@ mod tests {
         Amount { registers: 65_536, shared_bytes: 49_152, threads: 2048, warps: 64, cta_slots: 16 };
 
     #[test]
-    fn what_is_not_faster_with_more_ctas_is_left_out() {
+    fn configurations_that_are_not_faster_are_left_out() {
         let pruned = Candidate::pruned(need(1, 1), &[8.0, 4.0, 5.0, 4.0, 3.0]);
         assert_eq!(pruned.configurations, [(1, 8.0), (2, 4.0), (5, 3.0)]);
     }
 
     #[test]
-    fn two_equal_kernels_share_alike_and_who_has_more_left_takes_the_rest() {
+    fn equal_kernels_share_equally_and_the_longer_takes_the_rest() {
         let times: Vec<f64> = (1..=16).map(|ctas| 60.0 / f64::from(ctas)).collect();
         let one = Candidate::pruned(need(4096, 8), &times);
         assert_eq!(greedy(WHOLE, &[one.clone(), one.clone()]), Some(vec![3, 3]));
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_where_one_cta_each_does_not_fit() {
+    fn where_one_cta_each_does_not_fit_there_is_no_choice() {
         let large = Candidate::pruned(need(40_000, 8), &[1.0]);
         assert_eq!(greedy(WHOLE, &[large.clone(), large.clone()]), None);
         assert_eq!(greedy(WHOLE, &[large]), Some(vec![0]));

@@ -1,19 +1,18 @@
 //! Demand-aware redistribution of SMs and memory channels (UGPU, section 3.2, Fig. 5).
 //!
-//! An application that asks for no more bandwidth than its channels give is
+//! An application that demands at most the bandwidth that its channels supply is
 //! compute-bound, every other one memory-bound. In each iteration SMs go from the most
 //! memory-bound application to the most compute-bound one and channels the other way,
 //! until one of the two kinds is empty.
 //!
-//! What the paper leaves open is decided so: SMs and channels move each for themselves.
-//! Where the most memory-bound application has no SM to give, the next one in the list
-//! gives; where nobody has, only channels move, and nothing more where nobody has those
-//! either. Channels likewise. Of equals the first is taken. A step may go too far, so
-//! that the next one would lead back: of the allocations that would take turns, the one
-//! with the highest predicted throughput stays, of equals the first. So whoever begins
-//! with a result ends with it.
+//! Where the paper is silent: SMs and channels move independently. Where the most memory-bound
+//! application has no SM to give, the next one in the list gives; where none has, only
+//! channels move, and nothing where none has those either. Channels likewise. Of equals the
+//! first is taken. A step may go too far, so that the next one would lead back: of the
+//! allocations that would alternate, the one with the highest predicted throughput stays, of
+//! equals the first. So a run that begins with a result ends with it.
 
-/// SMs and groups of channels; channels of a group change hands together.
+/// SMs and groups of channels; the channels of a group move together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
     /// SMs.
@@ -25,31 +24,31 @@ pub struct Resources {
 /// An application with its part of the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slice {
-    /// Bandwidth that one SM asks for when nothing stalls it (BW_SM, eq. 1).
+    /// Bandwidth that one SM demands when it never stalls (BW_SM, eq. 1).
     pub demand: f64,
-    /// Bandwidth that one group of channels gives (BW_MC of each, eq. 2), in the unit of
+    /// Bandwidth that one group of channels supplies (BW_MC of each, eq. 2), in the unit of
     /// the demand; above 0.
     pub supply: f64,
     /// What it has.
     pub has: Resources,
-    /// Groups that its working set fills: with fewer it is memory-bound whatever it asks
-    /// for, and it gives none that it needs (section 3.2).
+    /// Groups that its working set fills: with fewer it is memory-bound whatever its demand,
+    /// and it gives none that it needs (section 3.2).
     pub needs: u32,
-    /// The part of its performance with the whole machine that is never taken from it
-    /// (section 6.7); 0: nothing is promised.
+    /// The part of its performance with the whole machine that it keeps (section 6.7); 0: no
+    /// target.
     pub keeps: f64,
 }
 
 /// How resources may move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// What moves in one iteration, at most.
+    /// The most that moves in one iteration.
     pub step: Resources,
-    /// What everybody keeps.
+    /// What every application keeps.
     pub least: Resources,
     /// The whole machine.
     pub whole: Resources,
-    /// Iterations, at most.
+    /// The most iterations.
     pub iterations: u32,
 }
 
@@ -58,15 +57,15 @@ pub struct Terms {
 pub enum Stop {
     /// All are compute-bound, or all are memory-bound.
     Balanced,
-    /// Nobody can give anything.
+    /// No application can give anything.
     Bound,
     /// The next step leads back to an allocation that was left.
     Repeats,
-    /// There were as many iterations as allowed.
+    /// The most iterations were made.
     Iterations,
 }
 
-/// The end of a redistribution.
+/// The result of a redistribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redistribution {
     /// What each has, by its place.
@@ -78,32 +77,32 @@ pub struct Redistribution {
 }
 
 impl Slice {
-    /// Bandwidth that its SMs ask for.
+    /// Bandwidth that its SMs demand.
     #[must_use]
     pub fn asked(&self) -> f64 {
         self.demand * f64::from(self.has.sms)
     }
 
-    /// Bandwidth that its channels give.
+    /// Bandwidth that its channels supply.
     #[must_use]
-    pub fn given(&self) -> f64 {
+    pub fn supplied(&self) -> f64 {
         self.supply * f64::from(self.has.groups)
     }
 
     /// It is compute-bound (Fig. 5, line 12, and the memory that it needs).
     #[must_use]
     pub fn computes(&self) -> bool {
-        self.asked() <= self.given() && self.needs <= self.has.groups
+        self.asked() <= self.supplied() && self.needs <= self.has.groups
     }
 
-    /// How much compute-bound or memory-bound it is, from 1 (Fig. 5, lines 13 and 15). A
-    /// working set too large counts as a demand that is as many times too large.
+    /// The degree to which it is compute-bound or memory-bound, from 1 (Fig. 5, lines 13 and
+    /// 15). A working set that is too large counts as a demand too large by the same factor.
     fn degree(&self) -> f64 {
         if self.computes() {
-            return ratio(self.given(), self.asked());
+            return ratio(self.supplied(), self.asked());
         }
         let short = ratio(f64::from(self.needs), f64::from(self.has.groups));
-        ratio(self.asked(), self.given()).max(short)
+        ratio(self.asked(), self.supplied()).max(short)
     }
 
     /// Predicted performance over that with the whole machine: as many SMs are busy as
@@ -117,8 +116,8 @@ impl Slice {
         f64::from(has.sms).min(ratio(self.supply * f64::from(has.groups), self.demand))
     }
 
-    /// It still has the performance that it was promised with only so much.
-    fn content(&self, has: Resources, terms: &Terms) -> bool {
+    /// It meets its target with `has`.
+    fn meets_target(&self, has: Resources, terms: &Terms) -> bool {
         let then = Self { has, ..*self };
         self.keeps <= 0.0 || then.progress(terms.whole) >= self.keeps * (1.0 - ROUNDING)
     }
@@ -128,7 +127,7 @@ impl Slice {
         let has = self.has;
         let most = terms.step.sms.min(has.sms.saturating_sub(terms.least.sms));
         let left = |count: &u32| Resources { sms: has.sms - count, ..has };
-        (1..=most).rev().find(|count| self.content(left(count), terms)).unwrap_or(0)
+        (1..=most).rev().find(|count| self.meets_target(left(count), terms)).unwrap_or(0)
     }
 
     /// Groups of channels that it can give in one step.
@@ -137,7 +136,7 @@ impl Slice {
         let keeps = terms.least.groups.max(self.needs);
         let most = terms.step.groups.min(has.groups.saturating_sub(keeps));
         let left = |count: &u32| Resources { groups: has.groups - count, ..has };
-        (1..=most).rev().find(|count| self.content(left(count), terms)).unwrap_or(0)
+        (1..=most).rev().find(|count| self.meets_target(left(count), terms)).unwrap_or(0)
     }
 }
 
@@ -148,7 +147,7 @@ fn ratio(over: f64, under: f64) -> f64 {
     if under > 0.0 { over / under } else { f64::INFINITY }
 }
 
-/// Redistributes what `slices` have between them; their sum stays.
+/// Redistributes the resources of `slices` between them; their sum stays.
 #[must_use]
 pub fn redistribute(slices: &[Slice], terms: &Terms) -> Redistribution {
     let mut seen = vec![slices.to_vec()];
@@ -177,7 +176,7 @@ pub fn redistribute(slices: &[Slice], terms: &Terms) -> Redistribution {
     Redistribution { parts, iterations, stop }
 }
 
-/// One iteration: both lists anew, and what moves between their heads.
+/// One iteration: sorts both lists and moves resources between their heads.
 fn step(slices: &[Slice], terms: &Terms) -> Result<Vec<Slice>, Stop> {
     let (compute, memory) = lists(slices);
     let (Some(&most_compute), Some(&most_memory)) = (compute.first(), memory.first()) else {
@@ -237,7 +236,7 @@ mod tests {
         iterations: 20,
     };
 
-    /// An application that asks for `demand` per SM of channels that give 112 a group.
+    /// An application with this demand per SM and a supply of 112 per group of channels.
     fn slice(demand: f64, sms: u32, groups: u32) -> Slice {
         let has = Resources { sms, groups };
         Slice { demand, supply: 112.0, has, needs: 0, keeps: 0.0 }
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn sms_go_to_who_computes_and_channels_to_who_waits_for_memory() {
+    fn sms_go_to_compute_bound_and_channels_to_memory_bound_applications() {
         // 40 SMs ask for 800 of 448, 36 for 720 of 560, 32 for 640 of 672.
         let pair = [slice(20.0, 40, 4), slice(0.5, 40, 4)];
         assert_eq!(parts(&pair, &TERMS), (vec![(32, 6), (48, 2)], 3, Stop::Balanced));
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_nothing_to_give_is_passed_over() {
+    fn an_application_with_nothing_to_give_is_passed_over() {
         let none = slice(0.0, 20, 1);
         let three = [none, slice(1.0, 20, 5), slice(50.0, 40, 2)];
         let next = step(&three, &TERMS).unwrap();
@@ -304,19 +303,19 @@ mod tests {
     }
 
     #[test]
-    fn who_needs_memory_keeps_and_gets_channels() {
+    fn an_application_that_needs_memory_keeps_and_gets_channels() {
         // Both compute; the first has memory for half of its working set.
         let large = Slice { needs: 6, ..slice(0.5, 40, 3) };
         let pair = [large, slice(0.5, 40, 5)];
         assert_eq!(parts(&pair, &TERMS).0, [(28, 6), (52, 2)]);
-        // Who needs what it has gives nothing, whatever the other asks for.
+        // An application that needs all its channels gives none.
         let full = Slice { needs: 4, ..slice(0.5, 40, 4) };
         let (found, _, _) = parts(&[full, slice(20.0, 40, 4)], &TERMS);
         assert_eq!(found, [(60, 4), (20, 4)], "only SMs move");
     }
 
     #[test]
-    fn what_was_promised_is_never_taken() {
+    fn an_application_keeps_its_target() {
         // 60 of 80 SMs are 0.75; 2 groups keep 77 busy, 1 group 38.
         let high = Slice { keeps: 0.75, ..slice(2.9, 60, 6) };
         let (found, _, stop) = parts(&[high, slice(200.0, 20, 2)], &TERMS);

@@ -1,44 +1,41 @@
-//! Max-min split by filling up the lowest: Warped-Slicer's Algorithm 1.
+//! Max-min split by raising the lowest: Warped-Slicer's Algorithm 1.
 
 use super::{Amount, Demand, Split, Unsolved};
 
-/// What [`water_filling`] finds.
+/// The result of [`water_filling`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filling {
     /// The split.
     pub split: Split,
-    /// Kernels picked on the way: each pick gives CTAs to a kernel or finds it
-    /// full, so K kernels of at most N CTAs take at most K N picks.
+    /// Picks of a kernel: each gives it CTAs or finds it full, so K kernels of at most N CTAs
+    /// take at most K N picks.
     pub picks: u32,
 }
 
 /// Splits an SM that has `total` between `demands`.
 ///
-/// Each kernel begins with one CTA. Then the kernel of lowest performance (the
-/// first of equals) gets the fewest CTAs that improve it, or is full when they
-/// do not fit or nothing improves it; until all are full.
+/// Each kernel begins with one CTA. Then the kernel of lowest performance (the first of
+/// equals) gets the fewest CTAs that improve it, or is full when they do not fit or none
+/// improve it; until all are full.
 ///
-/// No split has a higher minimum. Let `t` be the best minimum there is and
-/// `m_i` the fewest CTAs with which kernel `i` reaches it: all `m_i` together
-/// fit. As long as the lowest kernel is below `t`, it holds fewer than `m_i`,
-/// and its next step, being the very next entry of Q, is at most `m_i`. So every
-/// kernel stays within its `m_i`, each step fits, and none is full before all
-/// have reached `t`. This needs only that Q rises and that a CTA costs the same
-/// wherever it is; steps of several CTAs (a peaked curve) do not hurt. What it
-/// does with the room that is left then is not the best use of it in every
-/// case: `reports/WATER_FILLING.md` measures both.
+/// No split has a higher minimum. Let `t` be the best minimum and `m_i` the fewest CTAs with
+/// which kernel `i` reaches it: all `m_i` fit together. As long as the lowest kernel is below
+/// `t`, it has fewer than `m_i`, and its next step, the next entry of Q, is at most `m_i`. So
+/// every kernel stays within its `m_i`, each step fits, and none is full before all have
+/// reached `t`. This needs only that Q rises and that a CTA costs the same everywhere; steps
+/// of several CTAs (a peaked curve) are allowed. The use of the rest of the SM is not always
+/// the best: `reports/WATER_FILLING.md` measures both.
 ///
-/// The paper's text is read with these corrections: Q begins at its first entry,
-/// which is one CTA; resources are compared each by itself; a kernel at its last
-/// entry of Q is full.
+/// Corrections of the paper's text: Q begins at its first entry, which is one CTA; each
+/// resource is compared separately; a kernel at its last entry of Q is full.
 ///
 /// # Errors
-/// [`Unsolved::NoRoom`] when one CTA of each does not fit.
+/// [`Unsolved::DoesNotFit`] when one CTA of each does not fit.
 pub fn water_filling(total: Amount, demands: &[Demand]) -> Result<Filling, Unsolved> {
     let mut places = vec![0; demands.len()];
     let mut full = vec![false; demands.len()];
     let first = Split::at(demands, &places);
-    let mut left = first.leaves(total, demands).ok_or(Unsolved::NoRoom)?;
+    let mut left = first.leaves(total, demands).ok_or(Unsolved::DoesNotFit)?;
     let mut picks = 0;
     while let Some(picked) = lowest(demands, &places, &full) {
         picks += 1;
@@ -96,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_saturates_leaves_its_room_to_the_other() {
+    fn a_kernel_that_saturates_leaves_the_rest_to_the_other() {
         let line = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
         let flat = [9.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0];
         let split = water_filling(SM, &[demand(1024, 0, &line), demand(1024, 0, &flat)]).unwrap();
@@ -105,13 +102,13 @@ mod tests {
     }
 
     #[test]
-    fn a_thrashing_kernel_is_not_given_more_than_its_peak() {
+    fn a_thrashing_kernel_gets_at_most_its_peak() {
         let peak = [1.0, 4.0, 3.0, 2.0, 1.0, 1.0, 1.0, 1.0];
         assert_eq!(ctas(&[demand(1024, 0, &peak), demand(1024, 0, &peak)]), [2, 2]);
     }
 
     #[test]
-    fn each_resource_counts_by_itself() {
+    fn each_resource_counts_separately() {
         let line = [1.0, 2.0, 3.0];
         let (registers, shared) = (demand(10_500, 0, &line), demand(1024, 16_000, &line));
         assert_eq!(ctas(&[registers, shared]), [2, 3], "registers end first, shared bytes last");
@@ -125,10 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn without_room_for_one_of_each_there_is_no_split() {
+    fn where_one_of_each_does_not_fit_there_is_no_split() {
         let wide = demand(20_000, 0, &[1.0]);
-        assert_eq!(water_filling(SM, &[wide.clone(), wide.clone()]), Err(Unsolved::NoRoom));
+        assert_eq!(water_filling(SM, &[wide.clone(), wide.clone()]), Err(Unsolved::DoesNotFit));
         assert_eq!(ctas(&[wide]), [1]);
-        assert_eq!(water_filling(SM, &[]).unwrap().split.minimum(), 1.0, "nobody loses anything");
+        assert_eq!(
+            water_filling(SM, &[]).unwrap().split.minimum(),
+            1.0,
+            "no kernel loses anything"
+        );
     }
 }

@@ -1,139 +1,125 @@
-//! The demand-aware algorithm on the applications of a run (UGPU, section 3).
+//! The demand-aware algorithm for the applications of a run (UGPU, section 3).
 
 use gpumodel_core::contract::{AppView, Facts};
 use gpumodel_core::units::{AppId, to_u32, to_u64};
 
 use super::super::solve::{Resources, Slice, Stop, Terms, redistribute};
-use super::super::{Kind, Parameter, Settings};
+use super::super::{Parameter, Settings};
 use super::demand::{B_MEM, Demand, PORT_LIMIT};
 use super::partition::Partition;
 
-pub(super) const DELTA_SM: Parameter = Parameter {
-    name: "delta_sm",
-    kind: Kind::Whole { default: 4, least: 1, most: 1024 },
-    summary: "SMs that move in an iteration (assumed: one delta is printed for SMs and channels)",
-};
+pub(super) const DELTA_SM: Parameter = Parameter::whole("delta_sm", 4, 1..=1024)
+    .does("SMs that move in an iteration (assumed: one delta is printed for SMs and channels)");
 
-pub(super) const DELTA_GROUPS: Parameter = Parameter {
-    name: "delta_groups",
-    kind: Kind::Whole { default: 1, least: 1, most: 1024 },
-    summary: "groups of channels that move in an iteration (assumed: one channel of each stack)",
-};
+pub(super) const DELTA_GROUPS: Parameter = Parameter::whole("delta_groups", 1, 1..=1024)
+    .does("groups of channels that move in an iteration (assumed: one channel of each stack)");
 
-pub(super) const MIN_SMS: Parameter = Parameter {
-    name: "min_sms",
-    kind: Kind::Whole { default: 4, least: 1, most: 1024 },
-    summary: "SMs that an application keeps (assumed)",
-};
+pub(super) const MIN_SMS: Parameter =
+    Parameter::whole("min_sms", 4, 1..=1024).does("SMs that an application keeps (assumed)");
 
-pub(super) const MIN_GROUPS: Parameter = Parameter {
-    name: "min_groups",
-    kind: Kind::Whole { default: 1, least: 1, most: 1024 },
-    summary: "groups of channels that an application keeps (assumed: one channel of each stack)",
-};
+pub(super) const MIN_GROUPS: Parameter = Parameter::whole("min_groups", 1, 1..=1024)
+    .does("groups of channels that an application keeps (assumed: one channel of each stack)");
 
-pub(super) const ITERATIONS: Parameter = Parameter {
-    name: "iterations",
-    kind: Kind::Whole { default: 20, least: 1, most: 1_000_000 },
-    summary: "iterations of the algorithm, at most (published: section 3.3)",
-};
+pub(super) const ITERATIONS: Parameter = Parameter::whole("iterations", 20, 1..=1_000_000)
+    .does("iterations of the algorithm, at most (published: section 3.3)");
 
 /// The algorithm with its settings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Algorithm {
     /// What moves in an iteration.
     pub(super) step: Resources,
-    /// What everybody keeps.
+    /// What every application keeps.
     pub(super) least: Resources,
-    /// Iterations, at most.
+    /// The most iterations.
     pub(super) iterations: u32,
     /// B_MEM over the peak of the pins.
     pub(super) b_mem: f64,
-    /// An SM asks for no more than its port carries.
+    /// The demand of an SM is at most what its port carries.
     pub(super) port_limit: bool,
 }
 
-/// One of those between whom resources are moved.
+/// What one of the applications between which resources move asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trader {
-    /// Which application.
+pub(super) struct Claim {
     pub(super) app: AppId,
-    /// What it asks for and is given.
     pub(super) demand: Demand,
     /// Groups of channels that its pages fill.
     pub(super) needs: u32,
-    /// The part of its performance alone that it keeps.
+    /// The part of its solo performance that it keeps.
     pub(super) keeps: f64,
 }
 
-/// What the algorithm has found.
+/// The result of the algorithm.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
-    /// What each trader has.
+pub(super) struct Outcome {
+    /// What each application has.
     pub(super) parts: Vec<(AppId, Resources)>,
-    /// Iterations.
     pub(super) iterations: u32,
     /// Some have more or less than before.
     pub(super) moved: bool,
-    /// More iterations would go on.
+    /// It ended at the most iterations, before the result was stable.
     pub(super) cut: bool,
-    /// What each asked for and was given, in words.
+    /// Demand and supply of each, in words.
     pub(super) asked: String,
     /// Why it ended, in words.
     pub(super) end: String,
-    /// Why nothing moved, in words, where everybody or nobody had enough.
+    /// Why nothing moved, in words, where all or none had enough.
     pub(super) stays: Option<String>,
 }
 
 impl Algorithm {
-    /// As the parameters say.
     pub(super) fn of(settings: &Settings) -> Self {
-        let small = |parameter: &Parameter| to_u32(settings.whole(parameter.name));
+        let resources = |sms: &Parameter, groups: &Parameter| Resources {
+            sms: settings.small(sms.name),
+            groups: settings.small(groups.name),
+        };
         Self {
-            step: Resources { sms: small(&DELTA_SM), groups: small(&DELTA_GROUPS) },
-            least: Resources { sms: small(&MIN_SMS), groups: small(&MIN_GROUPS) },
-            iterations: small(&ITERATIONS),
+            step: resources(&DELTA_SM, &DELTA_GROUPS),
+            least: resources(&MIN_SMS, &MIN_GROUPS),
+            iterations: settings.small(ITERATIONS.name),
             b_mem: settings.real(B_MEM.name),
             port_limit: settings.word(PORT_LIMIT.name) == "on",
         }
     }
 
-    /// What an application with this demand asks for, as the parameters say.
-    pub(super) fn bounded(&self, facts: &Facts, demand: Demand) -> Demand {
-        if self.port_limit { demand.through_port(facts) } else { demand }
+    /// The claim of an application with this demand, of any working set and without a target.
+    pub(super) fn claim(&self, facts: &Facts, app: AppId, demand: Demand) -> Claim {
+        let demand = if self.port_limit { demand.through_port(facts) } else { demand };
+        Claim { app, demand, needs: 0, keeps: 0.0 }
     }
 
-    /// What `traders` have of the partition, redistributed between them. Where all share
-    /// all channels, each counts with an equal part of what they give it.
-    pub(super) fn run(&self, facts: &Facts, partition: &Partition, traders: &[Trader]) -> Found {
-        let count = to_u32(traders.len());
-        let owned = partition.whole();
+    /// Redistributes what the claimants have of the partition between them. Where all share
+    /// all channels, each counts with an equal part of their supply.
+    pub(super) fn run(&self, facts: &Facts, partition: &Partition, claims: &[Claim]) -> Outcome {
+        let count = to_u32(claims.len());
+        let owned = partition.total();
         let owns = owned.groups > 0;
         let whole = if owns { owned } else { Resources { groups: count, ..owned } };
         let each = f64::from(facts.channels) / f64::from(whole.groups.max(1));
-        let slice = |trader: &Trader| {
-            let has = partition.of(trader.app);
+        let slice = |claim: &Claim| {
+            let has = partition.of(claim.app);
             Slice {
-                demand: trader.demand.per_sm,
-                supply: trader.demand.per_channel * each,
+                demand: claim.demand.per_sm,
+                supply: claim.demand.per_channel * each,
                 has: if owns { has } else { Resources { groups: 1, ..has } },
-                needs: trader.needs,
-                keeps: trader.keeps,
+                needs: claim.needs,
+                keeps: claim.keeps,
             }
         };
-        let slices: Vec<Slice> = traders.iter().map(slice).collect();
+        let slices: Vec<Slice> = claims.iter().map(slice).collect();
         let (step, least, iterations) = (self.step, self.least, self.iterations);
         let found = redistribute(&slices, &Terms { step, least, whole, iterations });
-        let had = slices.iter().map(|slice| slice.has);
-        let moved = had.zip(&found.parts).any(|(had, has)| had != *has);
-        let unmet = unmet(facts, traders, &slices, least);
-        let asked = format!("{}{unmet}", asked(facts, traders, &slices));
-        let end = end(found.iterations, found.stop);
-        let stays = (found.stop == Stop::Balanced && !moved).then(|| stays(&slices));
-        let apps = traders.iter().map(|trader| trader.app);
-        let parts = apps.zip(found.parts).collect();
-        let cut = found.stop == Stop::Iterations;
-        Found { parts, iterations: found.iterations, moved, cut, asked, end, stays }
+        let moved = slices.iter().zip(&found.parts).any(|(slice, has)| slice.has != *has);
+        let apps = claims.iter().map(|claim| claim.app);
+        Outcome {
+            iterations: found.iterations,
+            moved,
+            cut: found.stop == Stop::Iterations,
+            asked: asked(facts, claims, &slices) + &unmet(facts, claims, &slices, least),
+            end: end(found.iterations, found.stop),
+            stays: (found.stop == Stop::Balanced && !moved).then(|| stays(&slices)),
+            parts: apps.zip(found.parts).collect(),
+        }
     }
 }
 
@@ -145,31 +131,31 @@ pub(super) fn needs(facts: &Facts, seen: &AppView) -> u32 {
     u32::try_from(bytes.div_ceil(group_bytes.max(1))).unwrap_or(u32::MAX)
 }
 
-fn asked(facts: &Facts, traders: &[Trader], slices: &[Slice]) -> String {
-    let each = |(trader, slice): (&Trader, &Slice)| {
-        let name = &facts.apps[trader.app.index()].name;
+fn asked(facts: &Facts, claims: &[Claim], slices: &[Slice]) -> String {
+    let each = |(claim, slice): (&Claim, &Slice)| {
+        let name = &facts.apps[claim.app.index()].name;
         let memory = if slice.needs > slice.has.groups { " and lacks memory" } else { "" };
-        format!("{name} {:.1} of {:.1}{memory}", slice.asked(), slice.given())
+        format!("{name} {:.1} of {:.1}{memory}", slice.asked(), slice.supplied())
     };
-    let each: Vec<String> = traders.iter().zip(slices).map(each).collect();
+    let each: Vec<String> = claims.iter().zip(slices).map(each).collect();
     format!("GB/s asked for if nothing stalled, of what L2 and memory give: {}", each.join(", "))
 }
 
-/// Who has less than everybody is to keep, and gives none of it, in words.
-fn unmet(facts: &Facts, traders: &[Trader], slices: &[Slice], least: Resources) -> String {
-    let below = |(_, slice): &(&Trader, &Slice)| slice.has.sms < least.sms;
-    let Some((trader, slice)) = traders.iter().zip(slices).find(below) else {
+/// The first application with fewer SMs than each keeps, so that it gives none, in words.
+fn unmet(facts: &Facts, claims: &[Claim], slices: &[Slice], least: Resources) -> String {
+    let below = |(_, slice): &(&Claim, &Slice)| slice.has.sms < least.sms;
+    let Some((claim, slice)) = claims.iter().zip(slices).find(below) else {
         return String::new();
     };
-    let (name, sms) = (&facts.apps[trader.app.index()].name, slice.has.sms);
+    let (name, sms) = (&facts.apps[claim.app.index()].name, slice.has.sms);
     format!("; {name} has {sms} SMs, fewer than min_sms={}, and gives none", least.sms)
 }
 
 /// Why nothing moves, in words.
 fn stays(slices: &[Slice]) -> String {
-    let contented = slices.iter().filter(|slice| slice.computes()).count();
-    let who = if contented > 0 { "all have" } else { "none has" };
-    format!("{who} what is asked for, nothing moves")
+    let enough = slices.iter().any(Slice::computes);
+    let which = if enough { "all have" } else { "none has" };
+    format!("{which} what is asked for, nothing moves")
 }
 
 fn end(iterations: u32, stop: Stop) -> String {

@@ -1,29 +1,23 @@
-//! What applications ask of the memory (UGPU, eq. 1 and 2), from the counters of an epoch or of
-//! a run alone on the whole machine.
+//! The memory bandwidth that applications demand (UGPU, eq. 1 and 2), from the counters of an
+//! epoch or of a solo run on the whole machine.
 
 use gpumodel_core::contract::{
-    AppView, DispatchOrder, Facts, LawBroken, Plan, PlanDraft, Probe, ProbeApp, ProbeResult, View,
+    AppView, DispatchOrder, Facts, LawBroken, PlanDraft, Probe, ProbeApp, ProbeResult,
 };
 use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u16};
 
-use super::super::{Kind, Parameter, Settings, shares};
+use super::super::solve::float;
+use super::super::{Parameter, shares};
 
-/// What B_MEM is taken for.
-pub(super) const B_MEM: Parameter = Parameter {
-    name: "b_mem",
-    kind: Kind::Real { default: 1.0, least: 0.01, most: 1.0 },
-    summary: "B_MEM of eq. 2, of the peak of a channel's pins (assumed; the paper measures it)",
-};
+pub(super) const B_MEM: Parameter = Parameter::real("b_mem", 1.0, 0.01..=1.0)
+    .does("B_MEM of eq. 2, of the peak of a channel's pins (assumed; the paper measures it)");
 
-/// Whether eq. 1 is bounded.
-pub(super) const PORT_LIMIT: Parameter = Parameter {
-    name: "port_limit",
-    kind: Kind::Word { default: "off", words: &["off", "on"] },
-    summary: "an SM asks for no more than its port of the crossbar carries (assumed; eq. 1 is \
+pub(super) const PORT_LIMIT: Parameter = Parameter::word("port_limit", "off", &["off", "on"]).does(
+    "an SM asks for no more than its port of the crossbar carries (assumed; eq. 1 is \
               printed without)",
-};
+);
 
-/// What the counters of an application say about a span.
+/// The memory traffic of an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traffic {
     /// Thread instructions.
@@ -31,14 +25,12 @@ pub(super) struct Traffic {
     /// Sector requests to the L2 of loads, stores and atomics; not those of page walks,
     /// copies of pages, code, constants and the state of CTAs.
     pub(super) requests: u64,
-    /// Those of them whose sector was not there: that missed, or waited for one on its
-    /// way, which the L2 can give no sooner than memory does (assumed: the paper counts
-    /// hits and does not say what those are).
+    /// The requests that missed, or waited for a sector on its way, which comes no sooner
+    /// than memory delivers it (assumed: the paper counts hits and does not define them).
     pub(super) misses: u64,
 }
 
 impl Traffic {
-    /// Adds what was counted in another span.
     pub(super) fn add(&mut self, other: &Self) {
         self.thread_instructions += other.thread_instructions;
         self.requests += other.requests;
@@ -67,18 +59,18 @@ impl From<&ProbeApp> for Traffic {
 /// Bandwidths of one application, in GB/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Demand {
-    /// What one SM asks for when nothing stalls it: BW_SM.
+    /// Demand of one SM that never stalls: BW_SM.
     pub(super) per_sm: f64,
-    /// What one channel with its part of the L2 gives: BW_MC.
+    /// Supply of one channel with its part of the L2: BW_MC.
     pub(super) per_channel: f64,
 }
 
 impl Demand {
-    /// Eq. 1 and 2; nothing where no instruction was executed.
+    /// Eq. 1 and 2; `None` where no instruction was executed.
     ///
-    /// Eq. 1: IPC_max is [`Facts::peak_ipc_per_sm`]. APKI times the line is taken as the
-    /// bytes that were asked of the L2 per thread instruction, by sectors of 32 bytes:
-    /// a line of which one sector is asked for is not 128 bytes of traffic here.
+    /// Eq. 1: IPC_max is [`Facts::peak_ipc_per_sm`]. APKI times the line is the bytes that
+    /// the L2 is asked for per thread instruction, in sectors of 32 bytes: a line of which
+    /// one sector is requested is not 128 bytes of traffic here.
     ///
     /// Eq. 2: B_LLC and B_MEM are the peaks of L2 and DRAM over all channels, B_MEM times
     /// `b_mem`.
@@ -97,63 +89,17 @@ impl Demand {
         Some(Self { per_sm, per_channel })
     }
 
-    /// The same with no more for one SM than its port of the crossbar carries: what goes
-    /// beyond that, no channels could bring.
+    /// The same with a demand per SM of at most what its port of the crossbar carries: no
+    /// channels could deliver more.
     pub(super) fn through_port(self, facts: &Facts) -> Self {
         Self { per_sm: self.per_sm.min(facts.peak_sm_port_gb_per_s), ..self }
     }
 }
 
-#[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
-pub(super) fn float(count: u64) -> f64 {
-    count as f64
-}
+pub(super) const WINDOW: Parameter = Parameter::whole("window", 0, 0..=u64::MAX)
+    .does("cycles of a run alone; 0: to its end (assumed)");
 
-/// The counters of an epoch so far. Those of a view restart at every decision, also
-/// at one in the middle of an epoch that changes nothing.
-#[derive(Clone, Debug, Default)]
-pub(super) struct EpochCounters {
-    /// Cycles in which they were counted.
-    pub(super) cycles: Cycle,
-    /// By [`AppId`].
-    apps: Vec<Traffic>,
-}
-
-impl EpochCounters {
-    /// Takes in what a view has counted.
-    pub(super) fn add(&mut self, view: &View) {
-        self.cycles += view.now - view.since;
-        self.apps.resize(view.apps.len(), Traffic::default());
-        for (sum, seen) in self.apps.iter_mut().zip(&view.apps) {
-            sum.add(&seen.into());
-        }
-    }
-
-    /// An epoch begins.
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
-    /// What an application has asked of the memory. Eq. 1 and 2 take it per instruction
-    /// and per request, so the length of the epoch is in neither.
-    pub(super) fn traffic(&self, app: AppId) -> Traffic {
-        self.apps.get(app.index()).copied().unwrap_or_default()
-    }
-}
-
-/// How long each runs alone.
-pub(super) const WINDOW: Parameter = Parameter {
-    name: "window",
-    kind: Kind::Whole { default: 0, least: 0, most: u64::MAX },
-    summary: "cycles of a run alone; 0: to its end (assumed)",
-};
-
-/// The window that is set.
-pub(super) fn solo_window(settings: &Settings) -> Option<Cycle> {
-    Some(settings.whole(WINDOW.name)).filter(|&cycles| cycles > 0)
-}
-
-/// A run of each application alone; none where it is the only one.
+/// A solo run of each application; none where there is one application.
 pub(super) fn solo_probes(facts: &Facts, window: Option<Cycle>) -> Result<Vec<Probe>, LawBroken> {
     if facts.apps.len() < 2 {
         return Ok(Vec::new());
@@ -161,40 +107,32 @@ pub(super) fn solo_probes(facts: &Facts, window: Option<Cycle>) -> Result<Vec<Pr
     let probe = |app: AppId| {
         let shares = shares::everything(facts, &[app]);
         let (order, reason) = (DispatchOrder::RoundRobin, String::from("alone on every SM"));
-        let plan = Plan::new(facts, PlanDraft { shares, order, reason, ..PlanDraft::default() })?;
-        Ok(Probe { apps: vec![app], plan, window, race: false })
+        let draft = PlanDraft { shares, order, reason, ..PlanDraft::default() };
+        shares::solo_probe(facts, app, window, draft)
     };
     facts.apps.iter().map(|app| probe(app.app)).collect()
 }
 
-/// What those runs have shown, by [`AppId`]; nothing about who is the only one.
+/// The solo runs, by [`AppId`]; empty where there is one application.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SoloProfiles(Vec<ProbeApp>);
 
 impl SoloProfiles {
-    /// By the answers to [`probes`].
     pub(super) fn new(answers: &[ProbeResult]) -> Self {
         Self(answers.iter().filter_map(|answer| answer.apps.first()).cloned().collect())
     }
 
-    /// Eq. 1 and 2 with the counters of a run alone.
+    /// Eq. 1 and 2 with the counters of the solo run.
     pub(super) fn demand(&self, facts: &Facts, app: AppId, b_mem: f64) -> Option<Demand> {
         Demand::new(facts, Traffic::from(self.0.get(app.index())?), b_mem)
     }
 
-    /// System throughput of an epoch: the sum of each one's thread instructions per
-    /// cycle over those that it had alone (eq. 3).
-    pub(super) fn throughput(&self, epoch_counters: &EpochCounters) -> f64 {
-        let cycles = float(epoch_counters.cycles.max(1));
-        let progress = |(app, row): (u16, &ProbeApp)| {
-            let solo_profiles = float(row.thread_instructions) / float(row.cycles.max(1));
-            let now = float(epoch_counters.traffic(AppId(app)).thread_instructions) / cycles;
-            if solo_profiles > 0.0 { now / solo_profiles } else { 0.0 }
-        };
-        (0..).zip(&self.0).map(progress).sum()
+    /// Thread instructions per cycle of each.
+    pub(super) fn ipc(&self) -> impl Iterator<Item = f64> {
+        self.0.iter().map(|row| float(row.thread_instructions) / float(row.cycles.max(1)))
     }
 
-    /// Who asks for least of what the memory gives it, the first of equals.
+    /// The application with the lowest demand against its supply, the first of equals.
     pub(super) fn most_compute_bound(&self, facts: &Facts, b_mem: f64) -> Option<AppId> {
         let apps = (0..self.0.len()).map(|place| AppId(to_u16(place)));
         let pressure = |app: AppId| {

@@ -1,52 +1,30 @@
-//! Unbalanced slices of the GPU that follow what applications ask for.
+//! Unbalanced slices of the GPU that follow the demands of applications.
 
 use gpumodel_core::contract::{
-    DispatchOrder, Facts, LawBroken, Migration, Plan, PlanDraft, Probe, ProbeResult, Vacate, View,
-    WakeOn,
+    DispatchOrder, Facts, LawBroken, Migration, Plan, PlanDraft, Probe, ProbeResult, View,
 };
 use gpumodel_core::units::{AppId, Cycle, to_u32};
 
-use super::super::active_apps::{FREED, FreedSms};
-use super::super::{Kind, Parameter, Scheme, Settings};
+use super::super::shares::FREED;
+use super::super::{Parameter, Scheme, Settings};
 use super::algorithm::{
-    self, Algorithm, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS, Trader,
+    self, Algorithm, Claim, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS,
 };
-use super::demand::EpochCounters;
-use super::demand::{B_MEM, Demand, PORT_LIMIT};
-use super::demand::{SoloProfiles, WINDOW, solo_probes, solo_window};
-use super::partition::Partition;
-use super::priority::{self, HIGH, PriorityApp, TARGET};
-use super::refuse_staying;
+use super::demand::{B_MEM, PORT_LIMIT, WINDOW, solo_probes};
+use super::epoch::{EPOCH, Epochs, Moment};
+use super::partition::{self, HIGH, PriorityApp, TARGET};
 
-pub(super) const EPOCH: Parameter = Parameter {
-    name: "epoch",
-    kind: Kind::Whole { default: 5_000_000, least: 1, most: u64::MAX },
-    summary: "cycles of an epoch (published: section 3.3)",
-};
+const BEGIN: Parameter = Parameter::whole("begin", 148, 0..=1_000_000_000)
+    .does("cycles until demand and supply are calculated (published: section 3.3)");
 
-const BEGIN: Parameter = Parameter {
-    name: "begin",
-    kind: Kind::Whole { default: 148, least: 0, most: 1_000_000_000 },
-    summary: "cycles until demand and supply are calculated (published: section 3.3)",
-};
+const EACH: Parameter = Parameter::whole("each", 162, 0..=1_000_000_000)
+    .does("cycles of an iteration, the old plan runs on (published for four: section 3.3)");
 
-const EACH: Parameter = Parameter {
-    name: "each",
-    kind: Kind::Whole { default: 162, least: 0, most: 1_000_000_000 },
-    summary: "cycles of an iteration, the old plan runs on (published for four: section 3.3)",
-};
+const FEEDBACK: Parameter = Parameter::word("feedback", "off", &["off", "on"])
+    .does("moves after which the throughput fell are taken back (section 6.4, not in section 3)");
 
-const FEEDBACK: Parameter = Parameter {
-    name: "feedback",
-    kind: Kind::Word { default: "off", words: &["off", "on"] },
-    summary: "moves after which the throughput fell are taken back (section 6.4, not in section 3)",
-};
-
-const REST: Parameter = Parameter {
-    name: "rest",
-    kind: Kind::Whole { default: 4, least: 0, most: u64::MAX },
-    summary: "epochs without a move after one that was taken back (assumed)",
-};
+const REST: Parameter = Parameter::whole("rest", 4, 0..=u64::MAX)
+    .does("epochs without a move after one that was taken back (assumed)");
 
 /// What a user may set of `ugpu`, `ugpu-soft` and `ugpu-ori`.
 pub(in super::super) const PARAMETERS: &[Parameter] = &OWN;
@@ -68,7 +46,7 @@ const OWN: [Parameter; 14] = [
     FREED,
 ];
 
-/// What a user may set of `qos-ugpu`: the promise, and the same.
+/// What a user may set of `qos-ugpu`: the target, and the same.
 pub(in super::super) const QOS_TARGET: &[Parameter] = &with_qos_target();
 
 const fn with_qos_target() -> [Parameter; OWN.len() + 2] {
@@ -89,22 +67,20 @@ const fn with_qos_target() -> [Parameter; OWN.len() + 2] {
 /// epoch, and switched where they do not. Pages follow as the migration says.
 ///
 /// An application that has executed nothing in the epoch, or has ended where its part stays
-/// idle, neither gives nor takes. When one comes or ends, all is divided evenly again. With as
-/// many applications as groups of channels every application has the least of channels, and only
-/// SMs move.
+/// idle, neither gives nor takes. When one arrives or ends, all is divided evenly again. With
+/// as many applications as groups of channels every application has the least of channels,
+/// and only SMs move.
 ///
-/// With `feedback` the end of an epoch compares the system throughput of the epoch, by runs alone,
-/// with that of the epoch before a move, and takes the move back where it fell.
+/// With `feedback` the end of an epoch compares the system throughput of the epoch, against
+/// solo runs, with that of the epoch before a move, and takes the move back where it fell.
 ///
-/// Under a promise the application with the high priority begins with the target's part
-/// of the machine, and nothing is taken from it that would bring its predicted
-/// performance below the target's part of that with the whole machine (section 6.7).
+/// With a target the application with the high priority begins with the target's part of
+/// the machine, and nothing is taken from it that would bring its predicted performance
+/// below the target's part of that with the whole machine (section 6.7).
 #[derive(Clone, Debug)]
 struct Ugpu {
     algorithm: Algorithm,
-    epoch: Cycle,
-    /// When the epoch ends.
-    next: Cycle,
+    epochs: Epochs,
     /// When the plan of the last epoch takes effect.
     effect: Cycle,
     begin: Cycle,
@@ -115,33 +91,18 @@ struct Ugpu {
     feedback: bool,
     rest: u64,
     window: Option<Cycle>,
-    solo_profiles: SoloProfiles,
     high: Option<AppId>,
-    partition: Partition,
-    /// The counters of the epoch.
-    epoch_counters: EpochCounters,
-    /// The partition before the last move and the throughput with it.
-    before: Option<(Partition, f64)>,
     /// Epochs that pass before the next move.
     resting: u64,
 }
 
-/// UGPU with PageMove.
-pub(in super::super) fn ugpu(settings: &Settings) -> Box<dyn Scheme> {
-    Box::new(Ugpu::of(settings, Migration::PageMove))
+/// UGPU with PageMove; `ugpu-soft` has its mapping and memory management without hardware for
+/// copies, `ugpu-ori` traditional page migration.
+pub(in super::super) fn ugpu(settings: &Settings, migration: Migration) -> Box<dyn Scheme> {
+    Box::new(Ugpu::of(settings, migration))
 }
 
-/// UGPU with PageMove's mapping and memory management, and no hardware for copies.
-pub(in super::super) fn ugpu_soft(settings: &Settings) -> Box<dyn Scheme> {
-    Box::new(Ugpu::of(settings, Migration::Software))
-}
-
-/// UGPU with traditional page migration.
-pub(in super::super) fn ugpu_ori(settings: &Settings) -> Box<dyn Scheme> {
-    Box::new(Ugpu::of(settings, Migration::Traditional))
-}
-
-/// UGPU with a promise to the application with the high priority.
+/// UGPU with a target for the application with the high priority.
 pub(in super::super) fn qos_ugpu(settings: &Settings) -> Box<dyn Scheme> {
     let qos_target = Some((PriorityApp::of(settings), settings.real(TARGET.name)));
     Box::new(Ugpu { qos_target, ..Ugpu::of(settings, Migration::PageMove) })
@@ -151,8 +112,7 @@ impl Ugpu {
     fn of(settings: &Settings, migration: Migration) -> Self {
         Self {
             algorithm: Algorithm::of(settings),
-            epoch: settings.whole(EPOCH.name),
-            next: 0,
+            epochs: Epochs::new(settings, true),
             effect: 0,
             begin: settings.whole(BEGIN.name),
             each: settings.whole(EACH.name),
@@ -160,136 +120,113 @@ impl Ugpu {
             qos_target: None,
             feedback: settings.word(FEEDBACK.name) == "on",
             rest: settings.whole(REST.name),
-            window: solo_window(settings),
-            solo_profiles: SoloProfiles::default(),
+            window: settings.window(WINDOW.name),
             high: None,
-            partition: Partition::new(true, FreedSms::of(settings)),
-            epoch_counters: EpochCounters::default(),
-            before: None,
             resting: 0,
         }
     }
 
-    /// Equal parts for those that are there, but for who was promised more.
+    /// Equal parts for all, but the target's part for the application with the priority.
     fn divide(&mut self, facts: &Facts) -> String {
-        (self.before, self.resting) = (None, 0);
-        let whole = self.partition.whole();
-        let part = self.qos_target.map(|(_, target)| priority::part(whole, target));
-        self.partition.divide(self.high.zip(part));
-        let why = match self.partition.apps() {
+        (self.epochs.before, self.resting) = (None, 0);
+        let partition = &mut self.epochs.partition;
+        let total = partition.total();
+        let part = self.qos_target.map(|(_, target)| partition::part(total, target));
+        partition.divide(self.high.zip(part));
+        let why = match partition.apps() {
             [_] => "one application is active",
-            _ => "nothing is known yet",
+            _ => "nothing is measured yet",
         };
-        format!("{why}: {}", self.partition.words(facts))
+        format!("{why}: {}", partition.words(facts))
     }
 
-    /// What the counters of the epoch change, why, and how long that takes.
+    /// Moves resources by the counters of the epoch; returns why, and the cycles that it takes.
     fn reallocate(&mut self, facts: &Facts, view: &View) -> (String, Cycle) {
-        let throughput = self.solo_profiles.throughput(&self.epoch_counters);
+        let throughput = self.epochs.throughput();
         if let Some(words) = self.take_back(throughput) {
-            return (format!("{words}: {}", self.partition.words(facts)), 0);
+            return (format!("{words}: {}", self.epochs.partition.words(facts)), 0);
         }
-        let traders = self.traders(facts, view);
-        if traders.len() < 2 {
-            return (
-                format!("no other application to trade with: {}", self.partition.words(facts)),
-                0,
-            );
+        let claims = self.claims(facts, view);
+        let partition = &mut self.epochs.partition;
+        if claims.len() < 2 {
+            let words = partition.words(facts);
+            return (format!("no other application demands resources: {words}"), 0);
         }
-        let found = self.algorithm.run(facts, &self.partition, &traders);
+        let found = self.algorithm.run(facts, partition, &claims);
         if found.moved && self.feedback {
-            self.before = Some((self.partition.clone(), throughput));
+            self.epochs.before = Some((partition.clone(), throughput));
         }
-        self.partition.give(&found.parts);
-        let least = self.partition.whole().groups == to_u32(self.partition.apps().len());
+        partition.assign(&found.parts);
+        let least = partition.total().groups == to_u32(partition.apps().len());
         let least = if least { "; every application has the least of channels" } else { "" };
         let (asked, end) = (found.asked, found.stays.unwrap_or(found.end));
-        let words = format!("{asked}; {end}{least}: {}", self.partition.words(facts));
+        let words = format!("{asked}; {end}{least}: {}", partition.words(facts));
         (words, self.begin + self.each * Cycle::from(found.iterations))
     }
 
-    /// Takes the last move back where the throughput has fallen; in words where nothing
-    /// is tried at this epoch.
+    /// Takes the last move back where the throughput has fallen; in words, where nothing moves
+    /// at the end of this epoch.
     fn take_back(&mut self, throughput: f64) -> Option<String> {
-        if let Some((before, last)) = self.before.take()
+        if let Some((before, last)) = self.epochs.before.take()
             && throughput < last
         {
-            (self.partition, self.resting) = (before, self.rest);
-            return Some(format!("STP fell from {last:.3} to {throughput:.3}, back to before"));
+            (self.epochs.partition, self.resting) = (before, self.rest);
+            return Some(format!(
+                "STP fell from {last:.3} to {throughput:.3}, the move is taken back"
+            ));
         }
         self.resting = self.resting.checked_sub(1)?;
-        Some(String::from("rests after a move that was taken back"))
+        Some(String::from("no move for some time after one that was taken back"))
     }
 
-    /// Those between whom resources move.
-    fn traders(&self, facts: &Facts, view: &View) -> Vec<Trader> {
-        let trader = |app: AppId| {
-            let seen = &view.apps[app.index()];
-            let demand =
-                Demand::new(facts, self.epoch_counters.traffic(app), self.algorithm.b_mem)?;
-            let demand = self.algorithm.bounded(facts, demand);
-            let target = self.qos_target.map_or(0.0, |(_, target)| target);
-            let keeps = if self.high == Some(app) { target } else { 0.0 };
-            Some(Trader { app, demand, needs: algorithm::needs(facts, seen), keeps })
-        };
-        self.partition.running(view).into_iter().filter_map(trader).collect()
+    fn claims(&self, facts: &Facts, view: &View) -> Vec<Claim> {
+        let mut claims = self.epochs.claims(facts, view, &self.algorithm);
+        for claim in &mut claims {
+            claim.needs = algorithm::needs(facts, &view.apps[claim.app.index()]);
+            if let Some((_, target)) = self.qos_target.filter(|_| self.high == Some(claim.app)) {
+                claim.keeps = target;
+            }
+        }
+        claims
     }
 
     fn plan(&self, facts: &Facts, running: usize, why: (String, Cycle)) -> Result<Plan, LawBroken> {
-        let wake = (running > 1).then_some(WakeOn::At(self.next));
-        let mut draft = PlanDraft {
-            migration: self.migration,
-            vacate: Vacate::Hybrid,
-            delay: why.1,
-            wake: wake.into_iter().collect(),
-            reason: why.0,
-            ..self.partition.draft(facts)
-        };
-        if let Some(app) = self.high {
-            draft.order = DispatchOrder::Priority(vec![app]);
-        }
-        Plan::new(facts, draft)
+        let (reason, delay) = why;
+        let draft = self.epochs.draft(facts, running, reason);
+        let first = self.high.map(|app| DispatchOrder::Priority(vec![app]));
+        let order = first.unwrap_or_else(|| draft.order.clone());
+        Plan::new(facts, PlanDraft { migration: self.migration, delay, order, ..draft })
     }
 }
 
 impl Scheme for Ugpu {
     fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
-        refuse_staying(facts)?;
-        let asks = self.feedback || self.qos_target.is_some_and(|(who, _)| who.asks());
-        if asks { solo_probes(facts, self.window) } else { Ok(Vec::new()) }
+        self.epochs.partition.check(facts)?;
+        if !facts.pages_follow {
+            return Err(LawBroken::PagesStay);
+        }
+        let needed = self.feedback || self.qos_target.is_some_and(|(app, _)| app.needs_probes());
+        if needed { solo_probes(facts, self.window) } else { Ok(Vec::new()) }
     }
 
     fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        self.solo_profiles = SoloProfiles::new(probes);
-        let b_mem = self.algorithm.b_mem;
-        self.high = self.qos_target.and_then(|(who, _)| who.app(facts, &self.solo_profiles, b_mem));
-        self.partition.begin(facts);
+        self.epochs.start(facts, probes);
+        let (solo, b_mem) = (&self.epochs.solo_profiles, self.algorithm.b_mem);
+        self.high = self.qos_target.and_then(|(app, _)| app.app(facts, solo, b_mem));
         let reason = self.divide(facts);
-        self.next = self.epoch;
-        self.plan(facts, self.partition.apps().len(), (reason, 0))
+        self.plan(facts, self.epochs.partition.apps().len(), (reason, 0))
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        self.epoch_counters.add(view);
-        let changed = self.partition.follow(facts, view);
-        let ends = changed || view.now >= self.next;
-        if ends {
-            self.next = view.now.saturating_add(self.epoch);
-        }
-        let why = match (changed, ends) {
-            (true, _) => (self.divide(facts), 0),
-            (false, true) => self.reallocate(facts, view),
-            (false, false) => {
-                // Throughputs of others would be compared.
-                self.before = None;
+        let why = match self.epochs.advance(facts, view) {
+            Moment::OwnersChanged => (self.divide(facts), 0),
+            Moment::EpochEnd => self.reallocate(facts, view),
+            Moment::Between => {
                 let left = self.effect.saturating_sub(view.now);
-                (format!("as before: {}", self.partition.words(facts)), left)
+                (format!("as before: {}", self.epochs.partition.words(facts)), left)
             }
         };
         self.effect = view.now.saturating_add(why.1);
-        if ends {
-            self.epoch_counters.clear();
-        }
-        self.plan(facts, self.partition.running(view).len(), why)
+        self.plan(facts, self.epochs.partition.running(view).len(), why)
     }
 }

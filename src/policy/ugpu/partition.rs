@@ -1,27 +1,29 @@
-//! Which application owns which SMs and channels.
+//! The owners of SMs and channels, and the application with the high priority.
 
-use gpumodel_core::contract::{DispatchOrder, Facts, PlanDraft, View};
-use gpumodel_core::units::{AppId, to_u32};
+use gpumodel_core::contract::{DispatchOrder, Facts, LawBroken, PlanDraft, View};
+use gpumodel_core::units::{AppId, to_u16, to_u32, to_usize};
 
-use super::super::active_apps::FreedSms;
+use super::super::parameter::PLACE;
+use super::super::shares::{self, FreedSms};
 use super::super::solve::{Resources, proportion};
-use super::super::{active_apps, shares};
+use super::super::{Parameter, Settings};
+use super::demand::SoloProfiles;
 
-/// SMs and groups of channels with their owners. Whoever loses some gives the ones with
-/// the highest numbers, and keeps the others: few CTAs and pages move.
+/// SMs and groups of channels with their owners. An application that loses some gives those
+/// with the highest numbers and keeps the others: few CTAs and pages move.
 #[derive(Clone, Debug)]
 pub(super) struct Partition {
     /// Channels are owned; otherwise all share all.
     owns: bool,
     freed: FreedSms,
-    /// Those that have a part; those behind the last SM or group of channels wait.
+    /// The applications that have a part; those for which no SM or group of channels is left
+    /// wait.
     apps: Vec<AppId>,
     sms: Vec<Option<AppId>>,
     groups: Vec<Option<AppId>>,
 }
 
 impl Partition {
-    /// Nobody has anything.
     pub(super) fn new(owns: bool, freed: FreedSms) -> Self {
         Self { owns, freed, apps: Vec::new(), sms: Vec::new(), groups: Vec::new() }
     }
@@ -31,7 +33,13 @@ impl Partition {
         self.owns
     }
 
-    /// Those that have a part, in arrival order.
+    /// Refuses a machine without groups of channels that can be owned, before anything runs.
+    pub(super) fn check(&self, facts: &Facts) -> Result<(), LawBroken> {
+        let lacks = self.owns && facts.channel_groups.is_empty();
+        if lacks { Err(LawBroken::NoGroups) } else { Ok(()) }
+    }
+
+    /// The applications that have a part, in arrival order.
     pub(super) fn apps(&self) -> &[AppId] {
         &self.apps
     }
@@ -42,34 +50,32 @@ impl Partition {
         self.apps.iter().copied().filter(|app| !ended(app)).collect()
     }
 
-    /// Applications that can have a part: one for each SM and group of channels. Where
-    /// no channel can be owned the plan is refused for that.
+    /// The most applications that can have a part: one for each SM and group of channels.
+    /// Without groups of channels the plan is refused.
     fn most(&self, facts: &Facts) -> usize {
         let groups = if self.owns { facts.channel_groups.len() } else { 0 };
         let sms = usize::from(facts.sms);
         if groups == 0 { sms } else { sms.min(groups) }
     }
 
-    /// A run begins: nothing belongs to those that are there.
-    pub(super) fn begin(&mut self, facts: &Facts) {
-        self.apps = active_apps::at_start(facts);
+    /// A run begins: no SM and no channel has an owner.
+    pub(super) fn reset(&mut self, facts: &Facts) {
+        self.apps = shares::apps_at_start(facts);
         self.apps.truncate(self.most(facts));
         self.sms = vec![None; usize::from(facts.sms)];
         self.groups = vec![None; if self.owns { facts.channel_groups.len() } else { 0 }];
     }
 
-    /// Follows who is there; whether that has changed who has a part. What belonged to
-    /// those that have none any more is free.
-    pub(super) fn follow(&mut self, facts: &Facts, view: &View) -> bool {
-        let mut now = self.freed.holders(&self.apps, facts, view);
+    /// Takes the active applications of a view; true where others have a part than before.
+    /// The SMs and channels of applications without a part become free.
+    pub(super) fn update(&mut self, facts: &Facts, view: &View) -> bool {
+        let mut now = self.freed.owners(&self.apps, facts, view);
         now.truncate(self.most(facts));
         let changed = now != self.apps;
         self.apps = now;
-        let gone = |owner: &AppId| !self.apps.contains(owner);
-        let owners = self.sms.iter_mut().chain(&mut self.groups);
-        owners
-            .filter(|owner| owner.is_some_and(|owner| gone(&owner)))
-            .for_each(|owner| *owner = None);
+        for owner in self.sms.iter_mut().chain(&mut self.groups) {
+            owner.take_if(|app| !self.apps.contains(app));
+        }
         changed
     }
 
@@ -78,24 +84,24 @@ impl Partition {
         Resources { sms: held(&self.sms, app), groups: held(&self.groups, app) }
     }
 
-    /// What there is.
-    pub(super) fn whole(&self) -> Resources {
+    /// All SMs and groups of channels.
+    pub(super) fn total(&self) -> Resources {
         Resources { sms: to_u32(self.sms.len()), groups: to_u32(self.groups.len()) }
     }
 
-    /// Those named have so much from now on; others have what they had.
-    pub(super) fn give(&mut self, parts: &[(AppId, Resources)]) {
+    /// Assigns these parts; other applications keep what they have.
+    pub(super) fn assign(&mut self, parts: &[(AppId, Resources)]) {
         let sms: Vec<(AppId, u32)> = parts.iter().map(|(app, part)| (*app, part.sms)).collect();
         let groups: Vec<(AppId, u32)> =
             parts.iter().map(|(app, part)| (*app, part.groups)).collect();
-        deal(&mut self.sms, &sms);
-        deal(&mut self.groups, &groups);
+        assign(&mut self.sms, &sms);
+        assign(&mut self.groups, &groups);
     }
 
-    /// Everybody has the same, and the first what cannot be divided. Who is favoured has
-    /// so much first, where that is not 0, as far as one is left for each of the others.
+    /// Equal parts for all, the first with what cannot be divided. The application with the
+    /// priority has its part first where that is not 0, with at least one left for each other.
     pub(super) fn divide(&mut self, priority: Option<(AppId, Resources)>) {
-        let whole = self.whole();
+        let whole = self.total();
         let place = |app: AppId| self.apps.iter().position(|&other| other == app);
         let found = priority.and_then(|(app, part)| Some((place(app)?, part)));
         let sms = divide(whole.sms, self.apps.len(), found.map(|(app, part)| (app, part.sms)));
@@ -103,15 +109,13 @@ impl Partition {
             divide(whole.groups, self.apps.len(), found.map(|(app, part)| (app, part.groups)));
         let part = |place: usize| Resources { sms: sms[place], groups: groups[place] };
         let parts: Vec<_> = self.apps.iter().enumerate().map(|(n, &app)| (app, part(n))).collect();
-        self.give(&parts);
+        self.assign(&parts);
     }
 
-    /// The plan of who has what.
+    /// The plan with these owners.
     pub(super) fn draft(&self, facts: &Facts) -> PlanDraft {
-        let full = facts.max_ctas_per_sm;
-        let owner = |place: usize| Some(self.apps[place]);
-        let quota = |place: usize, sm: usize| if self.sms[sm] == owner(place) { full } else { 0 };
-        let shares = shares::on_each_sm(facts, &self.apps, quota);
+        let owns = |place: usize, sm: usize| self.sms[sm] == Some(self.apps[place]);
+        let shares = shares::on_own_sms(facts, &self.apps, owns);
         let owned = |app: AppId| {
             let groups = self.groups.iter().zip(&facts.channel_groups);
             let groups = groups.filter(|(owner, _)| **owner == Some(app));
@@ -125,7 +129,7 @@ impl Partition {
         PlanDraft { shares, channels, order, ..PlanDraft::default() }
     }
 
-    /// Who has what, in words.
+    /// The part of each, in words.
     pub(super) fn words(&self, facts: &Facts) -> String {
         let each = facts.channels / to_u32(self.groups.len().max(1));
         let words = |app: &AppId| {
@@ -147,25 +151,25 @@ fn held(owners: &[Option<AppId>], app: AppId) -> u32 {
     to_u32(owners.iter().filter(|owner| **owner == Some(app)).count())
 }
 
-/// Makes owners have as many as `wants` says: first all that is too much becomes free,
-/// from the highest number on, then the lowest free ones are taken.
-fn deal(owners: &mut [Option<AppId>], wants: &[(AppId, u32)]) {
+/// Gives owners as many as `wants` says: first the surplus of each becomes free, from the
+/// highest number down, then the lowest free ones are taken.
+fn assign(owners: &mut [Option<AppId>], wants: &[(AppId, u32)]) {
     for &(app, want) in wants {
         let surplus = held(owners, app).saturating_sub(want);
         let owned = owners.iter_mut().rev().filter(|owner| **owner == Some(app));
-        owned.take(gpumodel_core::units::to_usize(surplus)).for_each(|owner| *owner = None);
+        owned.take(to_usize(surplus)).for_each(|owner| *owner = None);
     }
     for &(app, want) in wants {
         let lack = want.saturating_sub(held(owners, app));
         let free = owners.iter_mut().filter(|owner| owner.is_none());
-        free.take(gpumodel_core::units::to_usize(lack)).for_each(|owner| *owner = Some(app));
+        free.take(to_usize(lack)).for_each(|owner| *owner = Some(app));
     }
 }
 
 /// `total` in equal parts, of which one, by its place, may be set.
 fn divide(total: u32, parts: usize, set: Option<(usize, u32)>) -> Vec<u32> {
     let evenly = |total: u32, parts: usize| -> Vec<u32> {
-        // Nothing to divide, or nobody to divide it between.
+        // Less than one for each, or no parts.
         if usize::try_from(total).is_ok_and(|total| total < parts) || parts == 0 {
             return vec![0; parts];
         }
@@ -179,11 +183,65 @@ fn divide(total: u32, parts: usize, set: Option<(usize, u32)>) -> Vec<u32> {
     found
 }
 
+pub(super) const HIGH: Parameter = Parameter::whole(PLACE, 0, 0..=65_535).does(
+    "the high-priority application, by its place from 1; 0: the most compute-bound alone \
+              (published)",
+);
+
+pub(super) const TARGET: Parameter = Parameter::real("target", 0.75, 0.01..=1.0)
+    .does("what it keeps: of its solo performance, of the SMs, of the channels (published)");
+
+/// The application with the high priority (section 6.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PriorityApp {
+    /// The user has named it.
+    App(AppId),
+    /// The one that is most compute-bound alone.
+    ComputeBound,
+}
+
+impl PriorityApp {
+    pub(super) fn of(settings: &Settings) -> Self {
+        match settings.whole(HIGH.name) {
+            0 => Self::ComputeBound,
+            place => Self::App(AppId(to_u16(place - 1))),
+        }
+    }
+
+    /// It is found by solo runs.
+    pub(super) fn needs_probes(self) -> bool {
+        self == Self::ComputeBound
+    }
+
+    /// The application; `None`: it is the only one, or none executes an instruction.
+    pub(super) fn app(self, facts: &Facts, solo: &SoloProfiles, b_mem: f64) -> Option<AppId> {
+        match self {
+            Self::App(app) => Some(app),
+            Self::ComputeBound => solo.most_compute_bound(facts, b_mem),
+        }
+    }
+}
+
+/// A part of the machine, rounded up: three quarters of 80 SMs and 8 groups of channels
+/// are 60 and 6.
+pub(super) fn part(whole: Resources, part: f64) -> Resources {
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of a u32 is one"
+    )]
+    let of = |total: u32| (f64::from(total) * part - ROUNDING).ceil() as u32;
+    Resources { sms: of(whole.sms), groups: of(whole.groups) }
+}
+
+/// The most by which a product of decimal fractions is too large.
+const ROUNDING: f64 = 1e-9;
+
 #[cfg(test)]
 mod tests {
-    use super::{Partition, divide};
-    use crate::active_apps::FreedSms;
+    use super::{Partition, divide, part};
     use crate::fixture::{ugpu_facts as facts, view};
+    use crate::shares::FreedSms;
     use crate::solve::Resources;
     use gpumodel_core::contract::{Plan, Wake};
     use gpumodel_core::units::AppId;
@@ -193,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_divided_is_all_there_is() {
+    fn the_whole_is_divided() {
         assert_eq!(divide(80, 3, None), [27, 27, 26]);
         assert_eq!(divide(80, 3, Some((1, 60))), [10, 60, 10]);
         assert_eq!(divide(8, 4, Some((3, 6))), [1, 1, 1, 5], "one for each other");
@@ -203,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn who_loses_gives_the_last_ones_and_keeps_the_others() {
+    fn an_application_that_loses_some_gives_the_last_ones() {
         let facts = facts(&["PVC", "DXTC", "CP"]);
         let mut partition = Partition::new(true, FreedSms::Given);
-        partition.begin(&facts);
+        partition.reset(&facts);
         partition.divide(None);
         let before = partition.draft(&facts);
         assert_eq!(before.channels[0], [0, 1, 2, 8, 9, 10, 16, 17, 18, 24, 25, 26]);
-        partition.give(&[(AppId(0), resources(20, 4)), (AppId(1), resources(34, 2))]);
+        partition.assign(&[(AppId(0), resources(20, 4)), (AppId(1), resources(34, 2))]);
         let after = partition.draft(&facts);
         assert_eq!(partition.of(AppId(0)), resources(20, 4));
         assert_eq!(partition.of(AppId(2)), resources(26, 2), "was not asked");
@@ -224,16 +282,16 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_leaves_everything_to_the_others_and_they_keep_theirs() {
+    fn an_ended_application_leaves_everything_to_the_others() {
         let facts = facts(&["PVC", "DXTC", "CP"]);
         let mut partition = Partition::new(true, FreedSms::Given);
-        partition.begin(&facts);
+        partition.reset(&facts);
         partition.divide(None);
         let before = partition.draft(&facts);
         let mut seen = view(&facts, 1000, Wake::AppEnd(AppId(1)));
-        assert!(!partition.follow(&facts, &seen), "all are still there");
+        assert!(!partition.update(&facts, &seen), "all are still there");
         (seen.apps[1].active, seen.apps[1].finished) = (false, true);
-        assert!(partition.follow(&facts, &seen));
+        assert!(partition.update(&facts, &seen));
         partition.divide(None);
         let after = partition.draft(&facts);
         assert_eq!(partition.of(AppId(0)), resources(40, 4));
@@ -243,5 +301,14 @@ mod tests {
                 before.channels[app].iter().all(|channel| after.channels[app].contains(channel))
             );
         }
+    }
+
+    #[test]
+    fn a_part_is_rounded_up_and_three_quarters_are_the_papers() {
+        let whole = Resources { sms: 80, groups: 8 };
+        assert_eq!(part(whole, 0.75), Resources { sms: 60, groups: 6 });
+        assert_eq!(part(whole, 0.7), Resources { sms: 56, groups: 6 });
+        assert_eq!(part(whole, 0.0), Resources::default());
+        assert_eq!(part(whole, 1.0), whole);
     }
 }

@@ -1,117 +1,82 @@
 //! A search for the best SMs of each application.
 
-use gpumodel_core::contract::{
-    Facts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, Vacate, View, WakeOn,
-};
-use gpumodel_core::units::{AppId, Cycle, to_u32};
+use gpumodel_core::contract::{Facts, LawBroken, Plan, Probe, ProbeResult, View};
+use gpumodel_core::units::Cycle;
 
-use super::super::active_apps::{FREED, FreedSms};
+use super::super::shares::FREED;
 use super::super::solve::Resources;
-use super::super::{Kind, Parameter, Scheme, Settings};
-use super::algorithm::{Algorithm, MIN_SMS, Trader};
-use super::demand::EpochCounters;
-use super::demand::{B_MEM, Demand};
-use super::demand::{SoloProfiles, WINDOW, solo_probes, solo_window};
-use super::online::EPOCH;
-use super::partition::Partition;
-use super::refuse;
+use super::super::{Parameter, Scheme, Settings};
+use super::algorithm::{Algorithm, MIN_SMS};
+use super::demand::{B_MEM, WINDOW, solo_probes};
+use super::epoch::{EPOCH, Epochs, Moment};
 
-const STEP: Parameter = Parameter {
-    name: "step",
-    kind: Kind::Whole { default: 8, least: 1, most: 1024 },
-    summary: "SMs that move at a time at first (assumed)",
-};
+const STEP: Parameter =
+    Parameter::whole("step", 8, 1..=1024).does("SMs that move at a time at first (assumed)");
 
 /// What a user may set.
 pub(in super::super) const PARAMETERS: &[Parameter] = &[EPOCH, STEP, MIN_SMS, B_MEM, WINDOW, FREED];
 
-/// CD-Search, classification-driven search of SMs (Zhao et al., ICS 2018), as UGPU
-/// compares with it (section 6.4), which prints no more than its name. Assumed: all
-/// begin with as many SMs each. At the end of every epoch applications are classified by
-/// eq. 1 and 2, and some SMs go from the most memory-bound to the most compute-bound. A
-/// move after which the system throughput, by runs alone, has not risen is taken back,
-/// and half as many SMs move from then on; where that is none the search is over, until
-/// an application comes or ends.
+/// CD-Search, classification-driven search of SMs (Zhao et al., ICS 2018), as UGPU compares
+/// with it (section 6.4), which prints only its name. Assumed: all begin with as many SMs
+/// each. At the end of every epoch applications are classified by eq. 1 and 2, and some SMs
+/// go from the most memory-bound to the most compute-bound. A move after which the system
+/// throughput, against solo runs, has not risen is taken back, and half as many SMs move
+/// from then on; where that is none the search ends, until an application arrives or ends.
 ///
 /// The memory is shared, and each application counts with an equal part of it; on a
 /// balanced partition channels are owned, equally many by each, and stay.
 #[derive(Clone, Debug)]
 struct CdSearch {
-    epoch: Cycle,
-    /// When the epoch ends.
-    next: Cycle,
+    epochs: Epochs,
     first_step: u32,
-    /// SMs that move at a time; 0: the search is over.
+    /// SMs that move at a time; 0: the search has ended.
     step: u32,
     min_sms: u32,
     b_mem: f64,
     window: Option<Cycle>,
-    solo_profiles: SoloProfiles,
-    partition: Partition,
-    /// The counters of the epoch.
-    epoch_counters: EpochCounters,
-    /// The partition before the last move and the throughput with it.
-    before: Option<(Partition, f64)>,
 }
 
-/// CD-Search where all share the memory.
-pub(in super::super) fn cd_search(settings: &Settings) -> Box<dyn Scheme> {
-    CdSearch::make(settings, false)
-}
-
-/// CD-Search on a balanced partition.
-pub(in super::super) fn bp_cd_search(settings: &Settings) -> Box<dyn Scheme> {
-    CdSearch::make(settings, true)
+/// CD-Search; on a balanced partition where channels are owned.
+pub(in super::super) fn cd_search(settings: &Settings, owns: bool) -> Box<dyn Scheme> {
+    Box::new(CdSearch {
+        epochs: Epochs::new(settings, owns),
+        first_step: settings.small(STEP.name),
+        step: 0,
+        min_sms: settings.small(MIN_SMS.name),
+        b_mem: settings.real(B_MEM.name),
+        window: settings.window(WINDOW.name),
+    })
 }
 
 impl CdSearch {
-    fn make(settings: &Settings, owns: bool) -> Box<dyn Scheme> {
-        Box::new(Self {
-            epoch: settings.whole(EPOCH.name),
-            next: 0,
-            first_step: to_u32(settings.whole(STEP.name)),
-            step: 0,
-            min_sms: to_u32(settings.whole(MIN_SMS.name)),
-            b_mem: settings.real(B_MEM.name),
-            window: solo_window(settings),
-            solo_profiles: SoloProfiles::default(),
-            partition: Partition::new(owns, FreedSms::of(settings)),
-            epoch_counters: EpochCounters::default(),
-            before: None,
-        })
-    }
-
     /// Equal parts, and the search begins again.
     fn divide(&mut self, facts: &Facts) -> String {
-        (self.before, self.step) = (None, self.first_step);
-        self.partition.divide(None);
-        let why = match self.partition.apps() {
+        (self.epochs.before, self.step) = (None, self.first_step);
+        let partition = &mut self.epochs.partition;
+        partition.divide(None);
+        let why = match partition.apps() {
             [_] => "one application is active",
             _ => "the search begins",
         };
-        format!("{why}: {}", self.partition.words(facts))
+        format!("{why}: {}", partition.words(facts))
     }
 
-    /// What the counters of the epoch change, and why.
+    /// Moves SMs by the counters of the epoch; returns why.
     fn reallocate(&mut self, facts: &Facts, view: &View) -> String {
-        let throughput = self.solo_profiles.throughput(&self.epoch_counters);
-        if let Some((before, last)) = self.before.take()
+        let throughput = self.epochs.throughput();
+        if let Some((before, last)) = self.epochs.before.take()
             && throughput <= last
         {
-            (self.partition, self.step) = (before, self.step / 2);
+            (self.epochs.partition, self.step) = (before, self.step / 2);
             let then = match self.step {
-                0 => "and the search is over".into(),
+                0 => "and the search ends".into(),
                 1 => "one SM at a time from now on".into(),
                 step => format!("{step} SMs at a time from now on"),
             };
-            let words = self.partition.words(facts);
+            let words = self.epochs.partition.words(facts);
             return format!(
-                "STP went from {last:.3} to {throughput:.3}, back to before, {then}: {words}"
+                "STP went from {last:.3} to {throughput:.3}, the move is taken back, {then}: {words}"
             );
-        }
-        let traders = self.traders(facts, view);
-        if self.step == 0 || traders.len() < 2 {
-            return format!("the search is over: {}", self.partition.words(facts));
         }
         let algorithm = Algorithm {
             step: Resources { sms: self.step, groups: 0 },
@@ -120,67 +85,39 @@ impl CdSearch {
             b_mem: self.b_mem,
             port_limit: false,
         };
-        let found = algorithm.run(facts, &self.partition, &traders);
-        if found.moved {
-            self.before = Some((self.partition.clone(), throughput));
-            self.partition.give(&found.parts);
+        let claims = self.epochs.claims(facts, view, &algorithm);
+        let partition = &mut self.epochs.partition;
+        if self.step == 0 || claims.len() < 2 {
+            return format!("the search has ended: {}", partition.words(facts));
         }
-        format!("STP {throughput:.3}, {}: {}", found.asked, self.partition.words(facts))
-    }
-
-    fn traders(&self, facts: &Facts, view: &View) -> Vec<Trader> {
-        let trader = |app: AppId| {
-            let demand = Demand::new(facts, self.epoch_counters.traffic(app), self.b_mem)?;
-            Some(Trader { app, demand, needs: 0, keeps: 0.0 })
-        };
-        self.partition.running(view).into_iter().filter_map(trader).collect()
-    }
-
-    fn plan(&self, facts: &Facts, running: usize, reason: String) -> Result<Plan, LawBroken> {
-        let wake = (running > 1).then_some(WakeOn::At(self.next));
-        let draft = PlanDraft {
-            vacate: Vacate::Hybrid,
-            wake: wake.into_iter().collect(),
-            reason,
-            ..self.partition.draft(facts)
-        };
-        Plan::new(facts, draft)
+        let found = algorithm.run(facts, partition, &claims);
+        if found.moved {
+            self.epochs.before = Some((partition.clone(), throughput));
+            partition.assign(&found.parts);
+        }
+        format!("STP {throughput:.3}, {}: {}", found.asked, partition.words(facts))
     }
 }
 
 impl Scheme for CdSearch {
     fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
-        refuse(facts, self.partition.owns())?;
+        self.epochs.partition.check(facts)?;
         solo_probes(facts, self.window)
     }
 
     fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
-        self.solo_profiles = SoloProfiles::new(probes);
-        self.partition.begin(facts);
+        self.epochs.start(facts, probes);
         let reason = self.divide(facts);
-        self.next = self.epoch;
-        self.plan(facts, self.partition.apps().len(), reason)
+        Plan::new(facts, self.epochs.draft(facts, self.epochs.partition.apps().len(), reason))
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        self.epoch_counters.add(view);
-        let changed = self.partition.follow(facts, view);
-        let ends = changed || view.now >= self.next;
-        if ends {
-            self.next = view.now.saturating_add(self.epoch);
-        }
-        let reason = match (changed, ends) {
-            (true, _) => self.divide(facts),
-            (false, true) => self.reallocate(facts, view),
-            (false, false) => {
-                // Throughputs of others would be compared.
-                self.before = None;
-                format!("as before: {}", self.partition.words(facts))
-            }
+        let reason = match self.epochs.advance(facts, view) {
+            Moment::OwnersChanged => self.divide(facts),
+            Moment::EpochEnd => self.reallocate(facts, view),
+            Moment::Between => format!("as before: {}", self.epochs.partition.words(facts)),
         };
-        if ends {
-            self.epoch_counters.clear();
-        }
-        self.plan(facts, self.partition.running(view).len(), reason)
+        let running = self.epochs.partition.running(view).len();
+        Plan::new(facts, self.epochs.draft(facts, running, reason))
     }
 }

@@ -1,40 +1,28 @@
-//! Partitions that are made once: of sizes that are set, or from profiles of runs alone.
+//! Partitions that are made once: of sizes that are set, or from profiles of solo runs.
 
 use gpumodel_core::contract::{DispatchOrder, Facts, LawBroken, Plan, Probe, ProbeResult, View};
-use gpumodel_core::units::{AppId, Cycle, to_u32};
+use gpumodel_core::units::{AppId, Cycle};
 
-use super::super::active_apps::{FREED, FreedSms};
 use super::super::parameter::PLACE;
+use super::super::shares::{FREED, FreedSms};
+use super::super::solo::at_most;
 use super::super::solve::Resources;
-use super::super::{Kind, Parameter, Scheme, Settings};
-use super::algorithm::{
-    Algorithm, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS, Trader,
-};
-use super::demand::{B_MEM, PORT_LIMIT, SoloProfiles, WINDOW, solo_probes, solo_window};
-use super::partition::Partition;
-use super::priority::{self, HIGH, PriorityApp, TARGET};
-use super::refuse;
+use super::super::{Parameter, Scheme, Settings};
+use super::algorithm::{Algorithm, Claim, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS};
+use super::demand::{B_MEM, PORT_LIMIT, SoloProfiles, WINDOW, solo_probes};
+use super::partition::{self, HIGH, Partition, PriorityApp, TARGET};
 
-const FIRST: Parameter = Parameter {
-    name: PLACE,
-    kind: Kind::Whole { default: 1, least: 1, most: 65_535 },
-    summary: "whose SMs and channels are set, by its place from 1",
-};
+const FIRST: Parameter = Parameter::whole(PLACE, 1, 1..=65_535)
+    .does("whose SMs and channels are set, by its place from 1");
 
-const SMS: Parameter = Parameter {
-    name: "sms",
-    kind: Kind::Whole { default: 0, least: 0, most: 65_535 },
-    summary: "its SMs, the others divide the rest; 0: all have equally many (published: 60 of 80)",
-};
+const SMS: Parameter = Parameter::whole("sms", 0, 0..=65_535)
+    .does("its SMs, the others divide the rest; 0: all have equally many (published: 60 of 80)");
 
 /// What a user may set of `bp`.
 pub(in super::super) const BALANCED: &[Parameter] = &[
     SMS,
-    Parameter {
-        name: "channels",
-        kind: Kind::Whole { default: 0, least: 0, most: 65_535 },
-        summary: "its channels, whole groups of them; 0: all have equally many (published)",
-    },
+    Parameter::whole("channels", 0, 0..=65_535)
+        .does("its channels, whole groups of them; 0: all have equally many (published)"),
     FIRST,
     FREED,
 ];
@@ -51,18 +39,18 @@ pub(in super::super) const QOS: &[Parameter] = &[TARGET, HIGH, B_MEM, WINDOW, FR
 /// The larger part of `bp-bs` and `bp-sb`: 60 of 80 SMs, 24 of 32 channels (section 6).
 const LARGER: f64 = 0.75;
 
-/// How much who is favoured has.
+/// The part of the application with the priority.
 #[derive(Clone, Copy, Debug)]
 enum Size {
-    /// So many SMs and channels; of what is 0, as much as everybody.
+    /// These numbers; where one is 0, as many as the others.
     Counts { sms: u32, channels: u32 },
     /// This part of the machine.
     Part(f64),
 }
 
-/// Gives each application SMs of its own, and where channels are owned some of those,
-/// and changes that only when one comes or ends: the balanced partition and what UGPU is
-/// compared with (section 6). Pages stay where they are: such a GPU cannot move them.
+/// Each application owns SMs, and channels where they can be owned, until one arrives or
+/// ends: the balanced partition and the schemes that UGPU is compared with (section 6).
+/// Pages stay where they are: such a GPU cannot move them.
 #[derive(Clone, Debug)]
 struct Fixed {
     priority: PriorityApp,
@@ -75,59 +63,43 @@ struct Fixed {
 
 /// BP: equal SMs and channels for all, or as many as are set for one.
 pub(in super::super) fn bp(settings: &Settings) -> Box<dyn Scheme> {
-    let small = |name: &str| to_u32(settings.whole(name));
-    let size = Size::Counts { sms: small(SMS.name), channels: small("channels") };
-    Fixed::set(settings, PriorityApp::of(settings), size, true)
+    let (sms, channels) = (settings.small(SMS.name), settings.small("channels"));
+    let size = Size::Counts { sms, channels };
+    Box::new(Fixed::new(settings, PriorityApp::of(settings), size, true))
 }
 
-/// BP-BS: three quarters for the first of two applications.
-pub(in super::super) fn bp_bs(settings: &Settings) -> Box<dyn Scheme> {
-    Fixed::set(settings, PriorityApp::App(AppId(0)), Size::Part(LARGER), true)
+/// BP-BS and BP-SB: three quarters for one of two applications.
+pub(in super::super) fn bp_unequal(settings: &Settings, larger: AppId) -> Box<dyn Scheme> {
+    Box::new(Fixed::new(settings, PriorityApp::App(larger), Size::Part(LARGER), true))
 }
 
-/// BP-SB: three quarters for the second of two applications.
-pub(in super::super) fn bp_sb(settings: &Settings) -> Box<dyn Scheme> {
-    Fixed::set(settings, PriorityApp::App(AppId(1)), Size::Part(LARGER), true)
-}
-
-/// MPS as UGPU understands it: SMs for each, and the memory for all.
+/// MPS as UGPU describes it: own SMs for each, and the memory for all.
 pub(in super::super) fn mps_share(settings: &Settings) -> Box<dyn Scheme> {
-    let size = Size::Counts { sms: to_u32(settings.whole(SMS.name)), channels: 0 };
-    Fixed::set(settings, PriorityApp::of(settings), size, false)
+    let size = Size::Counts { sms: settings.small(SMS.name), channels: 0 };
+    Box::new(Fixed::new(settings, PriorityApp::of(settings), size, false))
 }
 
-/// QoS-aware BP: three quarters for the application with the high priority.
-pub(in super::super) fn qos_bp(settings: &Settings) -> Box<dyn Scheme> {
-    Fixed::with_qos_target(settings, true)
-}
-
-/// MPS with three quarters of the SMs for the application with the high priority.
-pub(in super::super) fn qos_mps_share(settings: &Settings) -> Box<dyn Scheme> {
-    Fixed::with_qos_target(settings, false)
+/// QoS-aware BP, and MPS where channels are not owned: three quarters for the application with
+/// the high priority.
+pub(in super::super) fn qos_fixed(settings: &Settings, owns: bool) -> Box<dyn Scheme> {
+    let size = Size::Part(settings.real(TARGET.name));
+    Box::new(Fixed {
+        b_mem: settings.real(B_MEM.name),
+        window: settings.window(WINDOW.name),
+        ..Fixed::new(settings, PriorityApp::of(settings), size, owns)
+    })
 }
 
 impl Fixed {
-    fn set(settings: &Settings, priority: PriorityApp, size: Size, owns: bool) -> Box<dyn Scheme> {
+    fn new(settings: &Settings, priority: PriorityApp, size: Size, owns: bool) -> Self {
         let partition = Partition::new(owns, FreedSms::of(settings));
-        Box::new(Self { priority, size, b_mem: 1.0, window: None, high: None, partition })
+        Self { priority, size, b_mem: 1.0, window: None, high: None, partition }
     }
 
-    fn with_qos_target(settings: &Settings, owns: bool) -> Box<dyn Scheme> {
-        Box::new(Self {
-            priority: PriorityApp::of(settings),
-            size: Size::Part(settings.real(TARGET.name)),
-            b_mem: settings.real(B_MEM.name),
-            window: solo_window(settings),
-            high: None,
-            partition: Partition::new(owns, FreedSms::of(settings)),
-        })
-    }
-
-    /// What the favoured one has.
     fn part(&self, facts: &Facts) -> Resources {
-        let whole = self.partition.whole();
+        let whole = self.partition.total();
         match self.size {
-            Size::Part(part) => priority::part(whole, part),
+            Size::Part(part) => partition::part(whole, part),
             Size::Counts { sms, channels } => {
                 let each = facts.channels / whole.groups.max(1);
                 let groups = (channels / each.max(1)).max(channels.min(1));
@@ -145,9 +117,9 @@ impl Fixed {
         }
         let words = self.partition.words(facts);
         let name = |app: AppId| facts.apps.get(app.index()).map(|app| app.name.as_str());
-        let there = |app: &AppId| self.partition.apps().contains(app);
+        let active = |app: &AppId| self.partition.apps().contains(app);
         let rounded = self.rounded(facts);
-        draft.reason = match (self.partition.apps(), priority.filter(there).and_then(name)) {
+        draft.reason = match (self.partition.apps(), priority.filter(active).and_then(name)) {
             ([_], _) => format!("one application is active: {words}{rounded}"),
             (_, Some(name)) => {
                 format!("a set part for {name}, the others divide the rest: {words}{rounded}")
@@ -157,17 +129,17 @@ impl Fixed {
         Plan::new(facts, draft)
     }
 
-    /// What was set and cannot be, in words.
+    /// Where a part differs from its setting, in words.
     fn rounded(&self, facts: &Facts) -> String {
         let (Size::Counts { sms, channels }, Some(app)) = (self.size, self.high) else {
             return String::new();
         };
         let others = self.partition.apps().iter().filter(|&&other| other != app).count();
-        // Who has no part yet, and who is left behind others and has everything.
+        // The application has no part yet, or all others have ended and it has everything.
         if !self.partition.apps().contains(&app) || others == 0 && facts.apps.len() > 1 {
             return String::new();
         }
-        let (has, whole) = (self.partition.of(app), self.partition.whole());
+        let (has, whole) = (self.partition.of(app), self.partition.total());
         let each = facts.channels / whole.groups.max(1);
         let kept = if others > 0 { "; each other one keeps some" } else { "" };
         let mut words = String::new();
@@ -186,34 +158,35 @@ impl Fixed {
 
     fn divide(&mut self, facts: &Facts) {
         let part = self.part(facts);
-        match (self.partition.apps(), self.size) {
-            // Alone from beginning to end: on a slice of that size.
-            (&[app], Size::Counts { .. }) if facts.apps.len() == 1 => {
-                let whole = self.partition.whole();
-                let some = |set: u32, all: u32| if set == 0 { all } else { set.min(all) };
-                let (sms, groups) = (some(part.sms, whole.sms), some(part.groups, whole.groups));
-                self.partition.give(&[(app, Resources { sms, groups })]);
-            }
-            _ => self.partition.divide(self.high.map(|app| (app, part))),
+        if let (&[app], Size::Counts { .. }) = (self.partition.apps(), self.size)
+            && facts.apps.len() == 1
+        {
+            // The only application of the run has a slice of that size.
+            let total = self.partition.total();
+            let sms = at_most(part.sms.into(), total.sms);
+            let groups = at_most(part.groups.into(), total.groups);
+            self.partition.assign(&[(app, Resources { sms, groups })]);
+        } else {
+            self.partition.divide(self.high.map(|app| (app, part)));
         }
     }
 }
 
 impl Scheme for Fixed {
     fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
-        refuse(facts, self.partition.owns())?;
-        if self.priority.asks() { solo_probes(facts, self.window) } else { Ok(Vec::new()) }
+        self.partition.check(facts)?;
+        if self.priority.needs_probes() { solo_probes(facts, self.window) } else { Ok(Vec::new()) }
     }
 
     fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
         self.high = self.priority.app(facts, &SoloProfiles::new(probes), self.b_mem);
-        self.partition.begin(facts);
+        self.partition.reset(facts);
         self.divide(facts);
         self.plan(facts)
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        if self.partition.follow(facts, view) {
+        if self.partition.update(facts, view) {
             self.divide(facts);
         }
         self.plan(facts)
@@ -224,14 +197,14 @@ impl Scheme for Fixed {
 pub(in super::super) const OFFLINE: &[Parameter] =
     &[DELTA_SM, DELTA_GROUPS, MIN_SMS, MIN_GROUPS, ITERATIONS, B_MEM, PORT_LIMIT, WINDOW, FREED];
 
-/// Runs of the algorithm after which an end is not waited for any longer.
+/// The most runs of the algorithm, where its result does not become stable.
 const RUNS: usize = 1000;
 
-/// UGPU-offline (section 6): what the demand-aware algorithm comes to with the counters
-/// of runs alone, from equal parts on, however many epochs that would take. The
-/// partition is there from the beginning and changes only when an application comes or
-/// ends; pages stay where they are. The memory that applications fill is not known
-/// before they run, so it bounds nothing.
+/// UGPU-offline (section 6): the final result of the demand-aware algorithm from equal parts
+/// and the counters of solo runs, however many epochs that would take. The run begins with
+/// this partition, which changes only when an application arrives or ends; pages stay where
+/// they are. The memory that applications fill is not known before they run, so it limits
+/// nothing.
 #[derive(Clone, Debug)]
 struct Offline {
     algorithm: Algorithm,
@@ -244,33 +217,32 @@ struct Offline {
 pub(in super::super) fn ugpu_offline(settings: &Settings) -> Box<dyn Scheme> {
     Box::new(Offline {
         algorithm: Algorithm::of(settings),
-        window: solo_window(settings),
+        window: settings.window(WINDOW.name),
         solo_profiles: SoloProfiles::default(),
         partition: Partition::new(true, FreedSms::of(settings)),
     })
 }
 
 impl Offline {
-    /// The end of the algorithm, and why.
+    /// Runs the algorithm to its end; returns why it ended.
     fn settle(&mut self, facts: &Facts) -> String {
         self.partition.divide(None);
-        let known = |&app| {
+        let claim = |&app: &AppId| {
             let demand = self.solo_profiles.demand(facts, app, self.algorithm.b_mem)?;
-            let demand = self.algorithm.bounded(facts, demand);
-            Some(Trader { app, demand, needs: 0, keeps: 0.0 })
+            Some(self.algorithm.claim(facts, app, demand))
         };
-        let traders: Vec<Trader> = self.partition.apps().iter().filter_map(known).collect();
-        if traders.len() < 2 {
+        let claims: Vec<Claim> = self.partition.apps().iter().filter_map(claim).collect();
+        if claims.len() < 2 {
             return format!("one application is active: {}", self.partition.words(facts));
         }
-        let mut found = self.algorithm.run(facts, &self.partition, &traders);
+        let mut found = self.algorithm.run(facts, &self.partition, &claims);
         let (asked, mut moved) = (found.asked.clone(), found.moved);
         for _ in 1..RUNS {
-            self.partition.give(&found.parts);
+            self.partition.assign(&found.parts);
             if !found.cut {
                 break;
             }
-            found = self.algorithm.run(facts, &self.partition, &traders);
+            found = self.algorithm.run(facts, &self.partition, &claims);
             moved |= found.moved;
         }
         let end = found.stays.filter(|_| !moved).unwrap_or(found.end);
@@ -286,19 +258,19 @@ impl Offline {
 
 impl Scheme for Offline {
     fn probes(&self, facts: &Facts) -> Result<Vec<Probe>, LawBroken> {
-        refuse(facts, true)?;
+        self.partition.check(facts)?;
         solo_probes(facts, self.window)
     }
 
     fn start(&mut self, facts: &Facts, probes: &[ProbeResult]) -> Result<Plan, LawBroken> {
         self.solo_profiles = SoloProfiles::new(probes);
-        self.partition.begin(facts);
+        self.partition.reset(facts);
         let reason = self.settle(facts);
         self.plan(facts, reason)
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
-        let reason = if self.partition.follow(facts, view) {
+        let reason = if self.partition.update(facts, view) {
             self.settle(facts)
         } else {
             format!("as before: {}", self.partition.words(facts))

@@ -1,4 +1,4 @@
-//! What the schemes of UGPU do with its benchmarks on its machine.
+//! Decisions of the schemes of UGPU for its benchmarks on its machine.
 
 use super::super::fixture::{BENCHMARKS, epoch_view, parts, solo_probes, ugpu_facts as facts};
 use super::super::{Choice, Row, Scheme, TABLE};
@@ -20,7 +20,7 @@ fn started(text: &str, facts: &Facts) -> (Box<dyn Scheme>, Plan) {
     (scheme, plan)
 }
 
-/// SMs and channels after so many looks at epochs that are all alike.
+/// SMs and channels after as many equal epochs.
 fn later(text: &str, facts: &Facts, epochs: u64) -> Vec<(usize, usize)> {
     let (mut scheme, mut plan) = started(text, facts);
     for number in 1..=epochs {
@@ -55,7 +55,7 @@ fn one_to_ten_applications_have_lawful_plans_with_all_sms_and_channels() {
 }
 
 #[test]
-fn an_application_alone_runs_on_a_slice_of_the_size_that_was_set() {
+fn an_application_alone_runs_on_a_slice_of_the_set_size() {
     for (text, part) in [
         ("bp", (80, 32)),
         ("bp:sms=10:channels=8", (10, 8)),
@@ -117,7 +117,7 @@ fn balanced_partitions_stay_whatever_is_asked_for() {
 }
 
 #[test]
-fn channels_go_to_who_waits_for_memory_and_sms_to_who_computes() {
+fn channels_go_to_memory_bound_and_sms_to_compute_bound_applications() {
     let pair = facts(&["PVC", "DXTC"]);
     for (text, migration) in [
         ("ugpu", Migration::PageMove),
@@ -130,7 +130,7 @@ fn channels_go_to_who_waits_for_memory_and_sms_to_who_computes() {
         let plan = scheme.decide(&pair, &epoch_view(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
         // 54.9 GB/s per SM against 28.2 per channel: 16 SMs ask for 879 of 788, 12 for 659.
         assert_eq!(parts(&pair, &plan), [(12, 28), (68, 4)]);
-        assert_eq!(plan.delay(), 148 + 162 * 8, "seven moves, and a look that finds none");
+        assert_eq!(plan.delay(), 148 + 162 * 8, "seven moves, and an iteration that finds none");
         assert_eq!((plan.migration(), plan.vacate()), (migration, Vacate::Hybrid));
         assert_eq!(plan.wake(), [WakeOn::At(2 * EPOCH)]);
         let reason = "GB/s asked for if nothing stalled, of what L2 and memory give: PVC 2197.4 of \
@@ -141,7 +141,7 @@ fn channels_go_to_who_waits_for_memory_and_sms_to_who_computes() {
 }
 
 #[test]
-fn what_no_port_carries_does_not_take_sms_away() {
+fn a_demand_beyond_the_port_does_not_take_sms_away() {
     // 119.9 GB/s per SM as printed, 44.8 with the port's bound, against 28.2 per channel.
     let pair = facts(&["LAVAMD", "DXTC"]);
     for name in ["ugpu", "ugpu-ori", "ugpu-offline", "qos-ugpu"] {
@@ -187,7 +187,7 @@ fn eight_programs_have_the_least_of_channels_and_only_sms_move() {
 }
 
 #[test]
-fn who_executes_nothing_keeps_what_it_has() {
+fn an_application_that_executes_nothing_keeps_its_part() {
     let three = facts(&["PVC", "DXTC", "CP"]);
     let (mut scheme, plan) = started("ugpu", &three);
     let before = parts(&three, &plan);
@@ -206,7 +206,7 @@ fn channels_that_hold_a_working_set_are_not_given_away() {
     seen.apps[1].pages = 2 * 524_288 + 1;
     let plan = scheme.decide(&pair, &seen).unwrap();
     assert_eq!(parts(&pair, &plan)[1].1, 12);
-    // With more than it has, it counts as waiting for memory, and nobody computes.
+    // With more than it has, it counts as memory-bound, and none is compute-bound.
     let (mut scheme, _) = started("ugpu", &pair);
     seen.apps[1].pages = 5 * 524_288;
     let plan = scheme.decide(&pair, &seen).unwrap();
@@ -215,7 +215,7 @@ fn channels_that_hold_a_working_set_are_not_given_away() {
 }
 
 #[test]
-fn who_comes_or_ends_divides_everything_evenly_anew() {
+fn an_arrival_or_end_divides_everything_evenly_again() {
     let mut three = facts(&["PVC", "DXTC", "CP"]);
     three.apps[2].arrival = 7_000_000;
     for text in ["bp", "ugpu", "ugpu-soft", "bp-cd-search"] {
@@ -237,12 +237,12 @@ fn who_comes_or_ends_divides_everything_evenly_anew() {
         (seen.apps[1].active, seen.apps[1].finished) = (false, true);
         let plan = scheme.decide(&three, &seen).unwrap();
         assert_eq!(parts(&three, &plan)[2], (80, 32), "{text}");
-        assert!(plan.wake().is_empty(), "{text}: nobody is left to trade with");
+        assert!(plan.wake().is_empty(), "{text}: one application is left");
     }
 }
 
 #[test]
-fn where_parts_stay_idle_who_has_ended_keeps_its_own() {
+fn where_parts_stay_idle_an_ended_application_keeps_its_part() {
     let pair = facts(&["PVC", "DXTC"]);
     let (mut scheme, _) = started("ugpu:freed=idle", &pair);
     let mut seen = epoch_view(&pair, EPOCH, EPOCH, &[500, 500]);
@@ -252,7 +252,7 @@ fn where_parts_stay_idle_who_has_ended_keeps_its_own() {
 }
 
 #[test]
-fn who_waits_for_a_group_of_channels_does_not_put_off_the_look() {
+fn an_application_that_waits_for_channels_does_not_delay_the_decision() {
     let names: Vec<&str> = (6..15).map(|place| BENCHMARKS[place].0).collect();
     let mut nine = facts(&names);
     nine.apps[8].arrival = 3_000_000;
@@ -295,7 +295,7 @@ fn a_search_takes_back_what_hurts_and_tries_half_as_much() {
 }
 
 #[test]
-fn who_comes_while_a_decision_is_computed_does_not_hasten_it() {
+fn an_arrival_during_a_decision_does_not_bring_it_forward() {
     let pair = facts(&["PVC", "DXTC"]);
     let (mut scheme, _) = started("ugpu", &pair);
     let plan = scheme.decide(&pair, &epoch_view(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
@@ -326,7 +326,7 @@ fn with_feedback_a_move_that_costs_throughput_is_taken_back() {
 }
 
 #[test]
-fn who_has_the_high_priority_keeps_three_quarters() {
+fn the_high_priority_application_keeps_three_quarters() {
     for (names, high) in [(["PVC", "DXTC"], 1), (["DXTC", "PVC"], 0)] {
         let pair = facts(&names);
         assert_eq!(later("qos-bp", &pair, 2)[high], (60, 24));
@@ -339,13 +339,13 @@ fn who_has_the_high_priority_keeps_three_quarters() {
             assert_eq!(started(with_qos_target, &pair).1.order(), &first, "{with_qos_target}");
         }
     }
-    // Who waits for memory keeps its channels: three quarters of its speed alone.
+    // A memory-bound application keeps its channels: three quarters of its speed alone.
     let pair = facts(&["PVC", "DXTC"]);
     assert_eq!(later("qos-ugpu:high=1", &pair, 0)[0], (60, 24));
     let kept = later("qos-ugpu:high=1", &pair, 4)[0];
     assert!(kept.1 >= 24 && 54.94 * kept.0 as f64 >= 0.75 * 901.12, "{kept:?}");
     assert_eq!(later("qos-bp:target=0.5", &pair, 0), [(40, 16), (40, 16)]);
-    // Among four, everybody else has a channel of each stack too.
+    // Among four, each other one has a channel of each stack too.
     let four = facts(&["PVC", "LBM", "DXTC", "SC"]);
     assert_eq!(later("qos-bp", &four, 0), [(7, 4), (7, 4), (60, 20), (6, 4)]);
 }
@@ -373,7 +373,7 @@ fn what_the_machine_or_the_run_lacks_is_refused() {
 }
 
 #[test]
-fn a_look_takes_the_counters_of_the_whole_epoch_whoever_came_meanwhile() {
+fn a_decision_takes_the_counters_of_the_whole_epoch_despite_arrivals() {
     let names: Vec<&str> = (6..15).map(|place| BENCHMARKS[place].0).collect();
     let mut nine = facts(&names);
     nine.apps[8].arrival = 4_000_000;
@@ -381,7 +381,7 @@ fn a_look_takes_the_counters_of_the_whole_epoch_whoever_came_meanwhile() {
         let (mut whole, _) = started(text, &nine);
         let whole = whole.decide(&nine, &epoch_view(&nine, EPOCH, EPOCH, &[400; 9])).unwrap();
         // The same in four fifths of the epoch, and a last fifth in which nothing runs;
-        // the ninth, who comes between them, finds no channels left.
+        // the ninth, which arrives between them, finds no channels left.
         let (mut parted, _) = started(text, &nine);
         let mut seen = epoch_view(&nine, 4_000_000, 4_000_000, &[500; 9]);
         seen.wake = Wake::Arrival(AppId(8));

@@ -1,42 +1,40 @@
-//! Warped-Slicer (Xu et al., ISCA 2016, section IV): samples how fast each kernel
-//! is with each number of CTAs, then slices every SM so that the slowest is as fast
-//! as can be.
+//! Warped-Slicer (Xu et al., ISCA 2016, section IV): samples how fast each kernel is with
+//! each number of CTAs, then slices every SM so that the slowest is as fast as possible.
 //!
-//! Where the paper leaves room: a kernel is known by its application and name, and
-//! what is known of it serves its later launches too. Profiling phases after the
-//! first one warm up as long as that, for the CTAs of the plan before to drain.
+//! Where the paper is silent: a kernel is identified by its application and name, and its
+//! curve also serves its later launches. Later profiling phases warm up as long as the first
+//! one, so that the CTAs of the plan before drain.
 
 use std::collections::BTreeMap;
 
 use gpumodel_core::contract::{
-    self, Facts, KernelFacts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, Share, View, Wake,
-    WakeOn,
+    Facts, KernelFacts, LawBroken, Plan, PlanDraft, Probe, ProbeResult, Share, View, Wake, WakeOn,
 };
-use gpumodel_core::units::{AppId, Cycle, to_u32};
+use gpumodel_core::units::{AppId, Cycle, to_u32, to_usize};
 
-use super::parameter::{Kind, Parameter};
-use super::solve::{self, Amount, Demand, Split, Unsolved};
+use super::parameter::Parameter;
+use super::solve::{self, Amount, Demand, Split, Unsolved, float};
 use super::spatial::Spatial;
-use super::{Scheme, Settings, active_apps, cta_resources, shares};
-use profile::{Known, Profile, Progress, Subject};
+use super::{Scheme, Settings, shares};
+use profile::{KernelCurve, Profile, Subject};
 
 mod profile;
 #[cfg(test)]
 mod tests;
 
-/// The policy, with all that it has learned.
+/// The policy, with the curves that it has sampled.
 #[derive(Clone, Debug)]
-pub struct WarpedSlicer {
+pub(super) struct WarpedSlicer {
     rules: Rules,
-    known: BTreeMap<(AppId, String), Known>,
+    curves: BTreeMap<(AppId, String), KernelCurve>,
     /// For each application its launches that run, or the last ones that did.
     running: Vec<Vec<usize>>,
-    /// The profiling phase that goes on.
+    /// The current profiling phase.
     profile: Option<Profile>,
-    /// Shares under the last plan that was no profiling.
+    /// Shares under the last plan outside profiling.
     held: Vec<Share>,
     /// When the plan of those shares takes effect.
-    settled: Cycle,
+    effect: Cycle,
     /// When the last profiling phase ended.
     sampled: Cycle,
 }
@@ -45,30 +43,30 @@ impl WarpedSlicer {
     pub(super) fn make(settings: &Settings) -> Box<dyn Scheme> {
         Box::new(Self {
             rules: Rules::new(settings),
-            known: BTreeMap::new(),
+            curves: BTreeMap::new(),
             running: Vec::new(),
             profile: None,
             held: Vec::new(),
-            settled: 0,
+            effect: 0,
             sampled: 0,
         })
     }
 
-    /// The launches of an application that run: first the one that began first.
+    /// The launches of an application that run, the earliest first.
     fn kernels<'a>(&self, facts: &'a Facts, app: AppId) -> Vec<&'a KernelFacts> {
         let all = &facts.apps[app.index()].kernels;
         self.running[app.index()].iter().filter_map(|&index| all.get(index)).collect()
     }
 
-    /// Under which name an application's running kernel is known.
+    /// The key of an application's running kernel.
     fn key(&self, facts: &Facts, app: AppId) -> (AppId, String) {
         let kernels = self.kernels(facts, app);
         (app, kernels.first().map_or_else(String::new, |kernel| kernel.name.clone()))
     }
 
-    /// What a CTA of an application takes at most.
+    /// The most that a CTA of an application takes.
     fn need(&self, facts: &Facts, app: AppId) -> Amount {
-        cta_resources::of_any(self.kernels(facts, app))
+        shares::largest_cta(self.kernels(facts, app))
     }
 
     fn note_running(&mut self, view: &View) {
@@ -79,14 +77,14 @@ impl WarpedSlicer {
         }
     }
 
-    /// The plan for those present: a profiling phase when one of them is unknown.
-    fn consider(&mut self, facts: &Facts, now: Cycle, active_apps: Vec<AppId>) -> PlanDraft {
+    /// The plan for these applications: a profiling phase when one of them has no curve.
+    fn plan_for(&mut self, facts: &Facts, now: Cycle, active_apps: Vec<AppId>) -> PlanDraft {
         if let [app] = active_apps[..] {
-            let draft = alone(facts, app);
+            let draft = whole_machine(facts, app);
             self.held.clone_from(&draft.shares);
             return draft;
         }
-        let unknown = |app: &&AppId| !self.known.contains_key(&self.key(facts, **app));
+        let unknown = |app: &&AppId| !self.curves.contains_key(&self.key(facts, **app));
         let subject = |&app: &AppId| {
             let most = self.kernels(facts, app).first().map_or(1, |kernel| kernel.ctas_per_sm);
             Subject { app, most }
@@ -100,68 +98,64 @@ impl WarpedSlicer {
         }
         let mut draft = self.partition(facts, &active_apps);
         if draft.shares != self.held {
-            self.settled = now.saturating_add(self.rules.delay);
+            self.effect = now.saturating_add(self.rules.delay);
             self.held.clone_from(&draft.shares);
         }
-        // Found again meanwhile, it is not there any sooner.
-        draft.delay = self.settled.saturating_sub(now);
+        // Another decision meanwhile does not bring the same plan forward.
+        draft.delay = self.effect.saturating_sub(now);
         draft
     }
 
     fn partition(&self, facts: &Facts, active_apps: &[AppId]) -> PlanDraft {
-        let party = |&app: &AppId| {
-            let known = self.known.get(&self.key(facts, app)).expect("all present are known");
-            Party { app, need: self.need(facts, app), known }
+        let kernel = |&app: &AppId| {
+            let curve = self.curves.get(&self.key(facts, app)).expect("all are sampled");
+            Kernel { app, need: self.need(facts, app), curve }
         };
-        let parties: Vec<Party<'_>> = active_apps.iter().map(party).collect();
-        draft(facts, &self.rules, &parties)
+        let kernels: Vec<Kernel<'_>> = active_apps.iter().map(kernel).collect();
+        draft(facts, &self.rules, &kernels)
     }
 
-    /// Keeps what a profiling phase has found. A kernel of which it saw nothing is
-    /// known too, as one of which nothing is known: else it would be sampled forever.
+    /// Keeps the curves of a profiling phase. A kernel without samples has an empty curve:
+    /// otherwise it would be sampled forever.
     fn learn(&mut self, facts: &Facts, profile: &Profile, now: Cycle) {
         let mut curves = profile::curves(&profile.samplings, self.rules.scaling);
         for app in profile.apps() {
-            let known = curves.remove(&app).unwrap_or_default();
-            self.known.insert(self.key(facts, app), known);
+            let curve = curves.remove(&app).unwrap_or_default();
+            self.curves.insert(self.key(facts, app), curve);
         }
         self.sampled = now;
     }
 
-    /// Is a change of IPC a reason to sample the kernel again? Not at the end of its
-    /// grid, where there are no CTAs to sample.
-    fn doubts(&self, view: &View, app: AppId) -> bool {
+    /// Whether a change of IPC makes the scheme sample the kernel again; not at the end of its
+    /// grid, where no CTAs are left to sample.
+    fn resamples(&self, view: &View, app: AppId) -> bool {
         let rested = view.now >= self.sampled.saturating_add(self.rules.rest);
         rested && !self.rules.offline && view.apps[app.index()].ctas_left > 0
     }
 
-    /// Curves of runs alone, for every kernel of an application alike.
+    /// Curves of solo runs, one for all kernels of an application.
     fn learn_offline(&mut self, facts: &Facts, probes: &[ProbeResult]) {
         let mut results = probes.iter();
-        for app in active_apps::in_arrival_order(facts) {
+        for app in shares::in_arrival_order(facts) {
             let kernels = &facts.apps[app.index()].kernels;
             let ipc = results.by_ref().take(counts(kernels)).map(|result| speed(facts, result));
-            let known = Known::plain(ipc.collect());
+            let curve = KernelCurve::unscaled(ipc.collect());
             for kernel in kernels {
-                self.known.insert((app, kernel.name.clone()), known.clone());
+                self.curves.insert((app, kernel.name.clone()), curve.clone());
             }
         }
     }
 }
 
-/// CTAs that an SM holds of any launch.
+/// The most CTAs that an SM holds of any launch.
 fn counts(kernels: &[KernelFacts]) -> usize {
-    let most = kernels.iter().map(|kernel| kernel.ctas_per_sm).max().unwrap_or(0);
-    usize::try_from(most).expect("an SM holds few CTAs")
+    to_usize(kernels.iter().map(|kernel| kernel.ctas_per_sm).max().unwrap_or(0))
 }
 
-/// Warp instructions per cycle and SM of a run alone.
+/// Warp instructions per cycle and SM of a solo run.
 fn speed(facts: &Facts, result: &ProbeResult) -> Option<f64> {
-    #[allow(clippy::cast_precision_loss, reason = "runs are below 2^53 cycles")]
-    let sm_cycles = result.cycles.max(1) as f64 * f64::from(facts.sms);
-    #[allow(clippy::cast_precision_loss, reason = "runs are below 2^53 instructions")]
-    let speed = |app: &gpumodel_core::contract::ProbeApp| app.warp_instructions as f64 / sm_cycles;
-    result.apps.first().map(speed)
+    let sm_cycles = float(result.cycles.max(1)) * f64::from(facts.sms);
+    result.apps.first().map(|app| float(app.warp_instructions) / sm_cycles)
 }
 
 impl Scheme for WarpedSlicer {
@@ -170,12 +164,12 @@ impl Scheme for WarpedSlicer {
         if !self.rules.offline || facts.apps.len() < 2 {
             return Ok(probes);
         }
-        for app in active_apps::in_arrival_order(facts) {
+        for app in shares::in_arrival_order(facts) {
             for count in (1..).take(counts(&facts.apps[app.index()].kernels)) {
                 let shares = shares::on_each_sm(facts, &[app], |_, _| count);
                 let reason = format!("{count} CTAs on every SM, alone");
-                let plan = Plan::new(facts, PlanDraft { shares, reason, ..PlanDraft::default() })?;
-                probes.push(Probe { apps: vec![app], plan, window: None, race: false });
+                let draft = PlanDraft { shares, reason, ..PlanDraft::default() };
+                probes.push(shares::solo_probe(facts, app, None, draft)?);
             }
         }
         Ok(probes)
@@ -186,16 +180,16 @@ impl Scheme for WarpedSlicer {
         if self.rules.offline {
             self.learn_offline(facts, probes);
         }
-        let draft = self.consider(facts, 0, active_apps::at_start(facts));
+        let draft = self.plan_for(facts, 0, shares::apps_at_start(facts));
         Plan::new(facts, draft)
     }
 
     fn decide(&mut self, facts: &Facts, view: &View) -> Result<Plan, LawBroken> {
         self.note_running(view);
-        let active_apps = active_apps::now(facts, view);
+        let active_apps = shares::active_apps(facts, view);
         if let Some(mut profile) = self.profile.take() {
             if profile.active_apps() == active_apps {
-                if profile.advance(facts, view, &self.rules) == Progress::More {
+                if !profile.advance(facts, view, &self.rules) {
                     let draft = profile.draft(facts, &self.held);
                     self.profile = Some(profile);
                     return Plan::new(facts, draft);
@@ -203,80 +197,42 @@ impl Scheme for WarpedSlicer {
                 self.learn(facts, &profile, view.now);
             }
         } else if let Wake::IpcShift(app) = view.wake
-            && self.doubts(view, app)
+            && self.resamples(view, app)
         {
-            self.known.remove(&self.key(facts, app));
+            self.curves.remove(&self.key(facts, app));
         }
-        let draft = self.consider(facts, view.now, active_apps);
+        let draft = self.plan_for(facts, view.now, active_apps);
         Plan::new(facts, draft)
     }
 }
 
 /// The parameters, with the paper's values where it has one.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "warmup",
-        kind: Kind::Whole { default: 20_000, least: 0, most: 1_000_000_000 },
-        summary: "cycles before the first sampling of a phase (section V.A: 20 K)",
-    },
-    Parameter {
-        name: "settle",
-        kind: Kind::Whole { default: 5000, least: 0, most: 1_000_000_000 },
-        summary: "cycles before further samplings of a phase, when counts outnumber SMs (assumed)",
-    },
-    Parameter {
-        name: "window",
-        kind: Kind::Whole { default: 5000, least: 1, most: 1_000_000_000 },
-        summary: "cycles of a sampling (section V.A: 5 K)",
-    },
-    Parameter {
-        name: "delay",
-        kind: Kind::Whole { default: 0, least: 0, most: 1_000_000_000 },
-        summary: "cycles that the algorithm takes; the old plan runs on (section V.H adds 1 to 10 K)",
-    },
-    Parameter {
-        name: "threshold_on",
-        kind: Kind::Word { default: "performance", words: &["loss", "performance"] },
-        summary: "what factor / K limits: the loss of the slowest as printed, or its performance",
-    },
-    Parameter {
-        name: "factor",
-        kind: Kind::Real { default: 1.2, least: 0.0, most: 100.0 },
-        summary: "SMs are divided instead where the slowest of K breaks factor / K (section IV: 120 %)",
-    },
-    Parameter {
-        name: "scaling",
-        kind: Kind::Word { default: "printed", words: &["printed", "inverse", "off"] },
-        summary: "psi of eq. 3: CTA_i / CTA_avg - 1 as eq. 4 prints it, CTA_avg / CTA_i - 1, or 0",
-    },
-    Parameter {
-        name: "solver",
-        kind: Kind::Word { default: "water-filling", words: &["water-filling", "exact"] },
-        summary: "Algorithm 1, or the integer program of eq. 1",
-    },
-    Parameter {
-        name: "profile",
-        kind: Kind::Word { default: "online", words: &["online", "offline"] },
-        summary: "samples while running, or runs of each alone beforehand (section IV: full runs)",
-    },
-    Parameter {
-        name: "ipc_shift",
-        kind: Kind::Real { default: 0.5, least: 0.0, most: 100.0 },
-        summary: "change of IPC over a window after which a kernel is sampled again; 0: never (assumed)",
-    },
-    Parameter {
-        name: "rest",
-        kind: Kind::Whole { default: 100_000, least: 0, most: 1_000_000_000_000 },
-        summary: "cycles after a sampling before a change of IPC asks for another (assumed)",
-    },
+    Parameter::whole("warmup", 20_000, 0..=1_000_000_000)
+        .does("cycles before the first sampling of a phase (section V.A: 20 K)"),
+    Parameter::whole("settle", 5000, 0..=1_000_000_000)
+        .does("cycles before further samplings of a phase, when counts outnumber SMs (assumed)"),
+    Parameter::whole("window", 5000, 1..=1_000_000_000)
+        .does("cycles of a sampling (section V.A: 5 K)"),
+    Parameter::whole("delay", 0, 0..=1_000_000_000)
+        .does("cycles that the algorithm takes; the old plan runs on (section V.H adds 1 to 10 K)"),
+    Parameter::word("threshold_on", "performance", &["loss", "performance"])
+        .does("what factor / K limits: the loss of the slowest as printed, or its performance"),
+    Parameter::real("factor", 1.2, 0.0..=100.0).does(
+        "SMs are divided instead where the slowest of K breaks factor / K (section IV: 120 %)",
+    ),
+    Parameter::word("scaling", "printed", &["printed", "inverse", "off"])
+        .does("psi of eq. 3: CTA_i / CTA_avg - 1 as eq. 4 prints it, CTA_avg / CTA_i - 1, or 0"),
+    Parameter::word("solver", "water-filling", &["water-filling", "exact"])
+        .does("Algorithm 1, or the integer program of eq. 1"),
+    Parameter::word("profile", "online", &["online", "offline"])
+        .does("samples while running, or runs of each alone beforehand (section IV: full runs)"),
+    Parameter::real("ipc_shift", 0.5, 0.0..=100.0).does(
+        "change of IPC over a window after which a kernel is sampled again; 0: never (assumed)",
+    ),
+    Parameter::whole("rest", 100_000, 0..=1_000_000_000_000)
+        .does("cycles after a sampling before a change of IPC asks for another (assumed)"),
 ];
-
-/// What `factor / K` limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Threshold {
-    Loss,
-    Performance,
-}
 
 /// How samples are scaled for the bandwidth that SMs share: psi of eq. 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -310,7 +266,8 @@ struct Rules {
     settle: Cycle,
     window: Cycle,
     delay: Cycle,
-    threshold_on: Threshold,
+    /// `factor / K` limits the loss of the slowest, else its performance.
+    limits_loss: bool,
     factor: f64,
     scaling: Scaling,
     exact: bool,
@@ -321,10 +278,6 @@ struct Rules {
 
 impl Rules {
     fn new(settings: &Settings) -> Self {
-        let threshold_on = match settings.word("threshold_on") {
-            "loss" => Threshold::Loss,
-            _ => Threshold::Performance,
-        };
         let scaling = match settings.word("scaling") {
             "printed" => Scaling::Printed,
             "inverse" => Scaling::Inverse,
@@ -335,7 +288,7 @@ impl Rules {
             settle: settings.whole("settle"),
             window: settings.whole("window"),
             delay: settings.whole("delay"),
-            threshold_on,
+            limits_loss: settings.word("threshold_on") == "loss",
             factor: settings.real("factor"),
             scaling,
             exact: settings.word("solver") == "exact",
@@ -348,13 +301,10 @@ impl Rules {
     /// The performance below which the slowest of `kernels` may not fall.
     fn least_performance(&self, kernels: u32) -> f64 {
         let limit = self.factor / f64::from(kernels);
-        match self.threshold_on {
-            Threshold::Loss => 1.0 - limit,
-            Threshold::Performance => limit,
-        }
+        if self.limits_loss { 1.0 - limit } else { limit }
     }
 
-    /// When a plan that came of samples is thought over.
+    /// The events at which a plan from samples is revised.
     fn wake(&self) -> Vec<WakeOn> {
         let mut wake = vec![WakeOn::KernelBegin, WakeOn::KernelEnd];
         if self.ipc_shift > 0.0 && !self.offline {
@@ -364,24 +314,24 @@ impl Rules {
     }
 }
 
-/// One of those that share.
-struct Party<'a> {
+/// The running kernel of an application.
+struct Kernel<'a> {
     app: AppId,
     /// What a CTA of it takes.
     need: Amount,
-    /// What is known of its kernel.
-    known: &'a Known,
+    curve: &'a KernelCurve,
 }
 
-/// The plan for `parties`, in arrival order.
-fn draft(facts: &Facts, rules: &Rules, parties: &[Party<'_>]) -> PlanDraft {
-    let split = split(facts, rules, parties);
-    let ctas = split.as_ref().map_or_else(|_| vec![0; parties.len()], |split| split.ctas.clone());
-    let curves = evidence(parties, &ctas);
-    let apps: Vec<AppId> = parties.iter().map(|party| party.app).collect();
+/// The plan for these kernels, in arrival order.
+fn draft(facts: &Facts, rules: &Rules, kernels: &[Kernel<'_>]) -> PlanDraft {
+    let split = split(facts, rules, kernels);
+    let ctas = split.as_ref().map_or_else(|_| vec![0; kernels.len()], |split| split.ctas.clone());
+    let each = kernels.iter().zip(&ctas);
+    let curves = each.map(|(kernel, &ctas)| kernel.curve.of_plan(kernel.app, ctas)).collect();
+    let apps: Vec<AppId> = kernels.iter().map(|kernel| kernel.app).collect();
     let draft = match split {
         Ok(split) => {
-            let needs: Vec<Amount> = parties.iter().map(|party| party.need).collect();
+            let needs: Vec<Amount> = kernels.iter().map(|kernel| kernel.need).collect();
             let reason = format!(
                 "{}; the slowest keeps {:.0} % of its best",
                 shares::cta_words(facts, &apps, &ctas),
@@ -398,32 +348,27 @@ fn draft(facts: &Facts, rules: &Rules, parties: &[Party<'_>]) -> PlanDraft {
     PlanDraft { curves, wake: rules.wake(), ..draft }
 }
 
-/// The whole machine for who is alone.
-fn alone(facts: &Facts, app: AppId) -> PlanDraft {
+/// The whole machine for the only active application.
+fn whole_machine(facts: &Facts, app: AppId) -> PlanDraft {
     let reason = format!("{} is alone", facts.apps[app.index()].name);
     PlanDraft { shares: shares::everything(facts, &[app]), reason, ..PlanDraft::default() }
 }
 
-fn evidence(parties: &[Party<'_>], ctas: &[u32]) -> Vec<contract::Curve> {
-    let each = parties.iter().zip(ctas);
-    each.map(|(party, &chosen)| party.known.evidence(party.app, chosen)).collect()
-}
-
 /// The split of an SM, or in words why SMs are not shared.
-fn split(facts: &Facts, rules: &Rules, parties: &[Party<'_>]) -> Result<Split, String> {
-    let mut demands = Vec::with_capacity(parties.len());
-    for &Party { app, need, known } in parties {
-        let nothing = || format!("nothing is known of {}", facts.apps[app.index()].name);
-        demands.push(Demand { need, curve: known.curve().ok_or_else(nothing)? });
+fn split(facts: &Facts, rules: &Rules, kernels: &[Kernel<'_>]) -> Result<Split, String> {
+    let mut demands = Vec::with_capacity(kernels.len());
+    for &Kernel { app, need, curve } in kernels {
+        let nothing = || format!("{} has no samples", facts.apps[app.index()].name);
+        demands.push(Demand { need, curve: curve.of_solver().ok_or_else(nothing)? });
     }
-    let total = cta_resources::of_sm(facts);
+    let total = shares::sm_resources(facts);
     let solved: Result<Split, Unsolved> = if rules.exact {
         solve::exact(total, &demands)
     } else {
         solve::water_filling(total, &demands).map(|filling| filling.split)
     };
     let split = solved.map_err(|unsolved| unsolved.to_string())?;
-    let (minimum, least) = (split.minimum(), rules.least_performance(to_u32(parties.len())));
+    let (minimum, least) = (split.minimum(), rules.least_performance(to_u32(kernels.len())));
     if minimum < least {
         return Err(format!(
             "on shared SMs the slowest would keep {:.0} % of its best, less than {:.0} %",

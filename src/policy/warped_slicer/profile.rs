@@ -1,14 +1,13 @@
-//! The profiling phase: SMs run different numbers of CTAs (section IV.A, Fig. 4); from their
-//! counters to the curve of a kernel (eq. 3 and 4).
+//! The profiling phase, in which SMs run different numbers of CTAs (section IV.A, Fig. 4), and
+//! the curve of a kernel by their counters (eq. 3 and 4).
 
 use std::collections::BTreeMap;
 
-use gpumodel_core::contract;
-use gpumodel_core::contract::{DispatchOrder, Facts, PlanDraft, Share, View, WakeOn};
+use gpumodel_core::contract::{self, DispatchOrder, Facts, PlanDraft, Share, View, WakeOn};
 use gpumodel_core::units::{AppId, Cycle, to_u32};
 
 use super::super::shares;
-use super::super::solve::{self, Sample};
+use super::super::solve::{self, Sample, float};
 use super::{Rules, Scaling};
 
 /// A kernel to be sampled.
@@ -22,19 +21,18 @@ pub(super) struct Subject {
 /// One profiling phase.
 ///
 /// The SMs are divided evenly between the subjects. On the SMs of one, counts of
-/// its CTAs rise from 1. Where a subject has fewer SMs than counts, it takes
-/// several rounds; counts only rise, so nothing has to drain between rounds. Where
-/// it has more, counts repeat. Others that are there are held back: they keep
-/// their quotas, but the subjects go first.
+/// its CTAs rise from 1. Where a subject has fewer SMs than counts, it takes several rounds;
+/// counts only rise, so no CTA has to drain between rounds. Where it has more, counts repeat.
+/// Other active applications keep their quotas, but the CTAs of the subjects go first.
 #[derive(Clone, Debug)]
 pub(super) struct Profile {
     subjects: Vec<Subject>,
-    /// Everybody there, in arrival order.
+    /// All active applications, in arrival order.
     active_apps: Vec<AppId>,
-    /// For each SM the place of its subject, and its place among that one's SMs.
+    /// For each SM the place of its subject, and its place among the SMs of the subject.
     layout: Vec<(usize, u32)>,
     round: u32,
-    /// When the present span ends.
+    /// When the current warm-up or window ends.
     until: Cycle,
     /// `None` while it warms up.
     window: Option<Window>,
@@ -42,7 +40,7 @@ pub(super) struct Profile {
     pub(super) samplings: Vec<Vec<Seen>>,
 }
 
-/// A sampling that goes on.
+/// The current sampling.
 #[derive(Clone, Debug)]
 struct Window {
     begin: Cycle,
@@ -52,18 +50,9 @@ struct Window {
     memory_slots: Vec<f64>,
 }
 
-/// What follows from a view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// The phase goes on.
-    More,
-    /// All samplings are there.
-    Done,
-}
-
 impl Profile {
-    /// Begins at `now` with at least one of `subjects`; with more subjects than
-    /// SMs the last ones are left for another phase.
+    /// Begins at `now` with at least one of `subjects`; with more subjects than SMs the last
+    /// ones wait for another phase.
     pub(super) fn new(
         facts: &Facts,
         mut subjects: Vec<Subject>,
@@ -83,7 +72,7 @@ impl Profile {
         Self { subjects, active_apps, layout, round: 0, until, window: None, samplings: Vec::new() }
     }
 
-    /// Who was there when it began.
+    /// The applications that were active when it began.
     pub(super) fn active_apps(&self) -> &[AppId] {
         &self.active_apps
     }
@@ -111,7 +100,7 @@ impl Profile {
         self.subjects.iter().enumerate().map(of).max().unwrap_or(1).max(1)
     }
 
-    /// The plan of the present span; `held` are the shares of everybody before.
+    /// The current plan; `held` are the shares of all before the phase.
     pub(super) fn draft(&self, facts: &Facts, held: &[Share]) -> PlanDraft {
         let apps: Vec<AppId> = self.apps().collect();
         let mut shares = shares::on_each_sm(facts, &apps, |place, sm| {
@@ -132,23 +121,24 @@ impl Profile {
         PlanDraft { shares, order, wake, reason, ..PlanDraft::default() }
     }
 
-    /// Takes the counters of a view, and goes on when the span is over.
-    pub(super) fn advance(&mut self, facts: &Facts, view: &View, rules: &Rules) -> Progress {
+    /// Adds the counters of a view, and continues at the end of the warm-up or window; true when
+    /// all samplings are complete.
+    pub(super) fn advance(&mut self, facts: &Facts, view: &View, rules: &Rules) -> bool {
         if let Some(window) = &mut self.window {
             let (subjects, layout) = (&self.subjects, &self.layout);
             window.add(view, |sm| subjects[layout[sm].0].app);
         }
         if view.now < self.until {
-            return Progress::More;
+            return false;
         }
         let Some(window) = self.window.take() else {
             self.after_warmup(view, rules);
-            return Progress::More;
+            return false;
         };
         self.samplings.push(self.seen(facts, view, &window));
         self.round += 1;
         self.until = view.now + rules.settle;
-        if self.round < self.rounds() { Progress::More } else { Progress::Done }
+        self.round >= self.rounds()
     }
 
     /// Sampling begins when every subject has begun a launch.
@@ -177,13 +167,12 @@ impl Profile {
         self.layout.iter().enumerate().map(on).collect()
     }
 
-    /// What the SMs have shown. An SM counts with the CTAs that it really held, the
-    /// mean of both ends of the window: a grid may be too small for its quota, and
-    /// CTAs of an earlier plan may still have been ending.
+    /// The samples of the SMs. An SM counts with the CTAs that it really held, the mean of both
+    /// ends of the window: a grid may be too small for its quota, and CTAs of an earlier plan
+    /// may still run.
     fn seen(&self, facts: &Facts, view: &View, window: &Window) -> Vec<Seen> {
         let end = self.resident(view);
-        #[allow(clippy::cast_precision_loss, reason = "a window is below 2^53 cycles")]
-        let cycles = (view.now - window.begin).max(1) as f64;
+        let cycles = float((view.now - window.begin).max(1));
         let slots = cycles * f64::from(facts.schedulers_per_sm);
         let of = |(sm, &(owner, _)): (usize, &(usize, u32))| Seen {
             app: self.subjects[owner].app,
@@ -218,18 +207,18 @@ pub(super) struct Seen {
     pub(super) memory_stalls: f64,
 }
 
-/// What is known of one kernel: speeds with 1, 2, ... CTAs.
+/// The speeds of a kernel with 1, 2, ... CTAs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Known {
+pub(super) struct KernelCurve {
     /// As sampled.
     ipc: Vec<Option<f64>>,
-    /// As the scheme thinks it would be if all SMs held that many CTAs.
+    /// As estimated for all SMs with that many CTAs.
     scaled: Vec<Option<f64>>,
 }
 
 /// The curves of `apps` from all SMs of all samplings; each sampling by itself has
 /// its mean number of CTAs per SM, over all of its SMs (eq. 4).
-pub(super) fn curves(samplings: &[Vec<Seen>], scaling: Scaling) -> BTreeMap<AppId, Known> {
+pub(super) fn curves(samplings: &[Vec<Seen>], scaling: Scaling) -> BTreeMap<AppId, KernelCurve> {
     let mut sums: BTreeMap<AppId, BTreeMap<u32, (f64, f64, f64)>> = BTreeMap::new();
     for sampling in samplings {
         let held: Vec<&Seen> = sampling.iter().filter(|seen| seen.ctas > 0).collect();
@@ -240,7 +229,7 @@ pub(super) fn curves(samplings: &[Vec<Seen>], scaling: Scaling) -> BTreeMap<AppI
             *sum = (sum.0 + seen.ipc, sum.1 + seen.ipc * factor, sum.2 + 1.0);
         }
     }
-    sums.into_iter().map(|(app, counts)| (app, Known::mean(&counts))).collect()
+    sums.into_iter().map(|(app, counts)| (app, KernelCurve::mean(&counts))).collect()
 }
 
 /// CTAs per SM.
@@ -249,8 +238,8 @@ fn mean(held: &[&Seen]) -> f64 {
     held.iter().map(|seen| f64::from(seen.ctas)).sum::<f64>() / count
 }
 
-impl Known {
-    /// From the sums of plain and scaled speeds and how many each sums.
+impl KernelCurve {
+    /// From the sums of sampled and scaled speeds and the number of samples.
     fn mean(counts: &BTreeMap<u32, (f64, f64, f64)>) -> Self {
         let most = counts.last_key_value().map_or(0, |(&most, _)| most);
         let of = |part: &dyn Fn(&(f64, f64, f64)) -> f64| {
@@ -259,14 +248,14 @@ impl Known {
         Self { ipc: of(&|sum| sum.0), scaled: of(&|sum| sum.1) }
     }
 
-    /// Of speeds that need no scaling.
-    pub(super) fn plain(ipc: Vec<Option<f64>>) -> Self {
+    /// From speeds that need no scaling.
+    pub(super) fn unscaled(ipc: Vec<Option<f64>>) -> Self {
         Self { scaled: ipc.clone(), ipc }
     }
 
-    /// The curve; `None` where nothing was sampled. Where one CTA was not sampled
-    /// its speed is the fewest's, divided: splits begin with one.
-    pub(super) fn curve(&self) -> Option<solve::Curve> {
+    /// The curve for the solver; `None` without samples. Where one CTA was not sampled, its
+    /// speed is that of the fewest, divided by their number: splits begin with one.
+    pub(super) fn of_solver(&self) -> Option<solve::Curve> {
         let all = (1..).zip(&self.scaled);
         let mut samples: Vec<Sample> =
             all.filter_map(|(ctas, speed)| speed.map(|speed| Sample { ctas, speed })).collect();
@@ -277,8 +266,8 @@ impl Known {
         solve::Curve::new(&samples).ok()
     }
 
-    /// The curve as a plan keeps it.
-    pub(super) fn evidence(&self, app: AppId, chosen: u32) -> contract::Curve {
+    /// The curve for a plan.
+    pub(super) fn of_plan(&self, app: AppId, chosen: u32) -> contract::Curve {
         let best = self.scaled.iter().flatten().fold(0.0_f64, |best, &speed| best.max(speed));
         let against = |speed: &f64| if best > 0.0 { speed / best } else { 0.0 };
         let normalized = self.scaled.iter().map(|speed| speed.as_ref().map(against)).collect();
@@ -288,7 +277,7 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, Scaling, Seen, curves};
+    use super::{KernelCurve, Scaling, Seen, curves};
     use gpumodel_core::units::AppId;
 
     fn seen(ctas: u32, ipc: f64, memory_stalls: f64) -> Seen {
@@ -304,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn who_had_fewer_ctas_than_the_mean_had_too_much_bandwidth() {
+    fn an_sm_with_fewer_ctas_than_the_mean_had_more_bandwidth() {
         // CTA_avg = 2: psi = -1/2, 0, 1/2.
         let sampling = [vec![seen(1, 1.0, 1.0), seen(2, 1.0, 1.0), seen(3, 1.0, 1.0)]];
         close(&curves(&sampling, Scaling::Printed)[&AppId(0)].scaled, &[0.5, 1.0, 1.5]);
@@ -342,10 +331,10 @@ mod tests {
             Scaling::Printed,
         );
         assert_eq!(known[&AppId(0)].ipc, [None, Some(1.5)]);
-        let curve = known[&AppId(0)].curve().unwrap();
+        let curve = known[&AppId(0)].of_solver().unwrap();
         assert_eq!(curve.samples()[0].speed, 0.75, "one CTA as half of two");
-        let evidence = known[&AppId(0)].evidence(AppId(0), 2);
+        let evidence = known[&AppId(0)].of_plan(AppId(0), 2);
         assert_eq!(evidence.normalized, [None, Some(1.0)]);
-        assert_eq!(Known::default().curve(), None);
+        assert_eq!(KernelCurve::default().of_solver(), None);
     }
 }

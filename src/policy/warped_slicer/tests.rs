@@ -25,7 +25,7 @@ fn make(text: &str) -> Box<dyn Scheme> {
     Choice::parse(text).unwrap().make()
 }
 
-/// When the plan asks to be asked.
+/// The cycle of the next decision that the plan names.
 fn at(plan: &Plan) -> Option<Cycle> {
     plan.wake().iter().find_map(|wake| match wake {
         WakeOn::At(cycle) => Some(*cycle),
@@ -49,7 +49,7 @@ fn shown(facts: &Facts, plan: &Plan, wake: Wake, now: Cycle, cycles: Cycle, spee
     view
 }
 
-/// Asks at every cycle that the plans name until one names none.
+/// Decides at every cycle that the plans name until one names none.
 fn settle(
     scheme: &mut dyn Scheme,
     facts: &Facts,
@@ -114,7 +114,7 @@ fn the_split_is_algorithm_1_of_the_samples() {
 #[test]
 fn samples_are_scaled_by_memory_stalls() {
     // Speed does not depend on CTAs, but all of it is memory: eq. 3 and 4 say that
-    // with CTA_avg = 4.5 each CTA is worth 1/4.5, so that all CTAs are wanted.
+    // with CTA_avg = 4.5 each CTA is worth 1/4.5, so that all CTAs are useful.
     let flat: Speed = |_, _| (1.0, 1.0);
     let (_, _, scaled, _) = settled("warped-slicer:factor=0", &["DXT", "IMG"], flat);
     assert_eq!((scaled.quota(ONE, 0), scaled.quota(TWO, 0)), (4, 4));
@@ -125,7 +125,7 @@ fn samples_are_scaled_by_memory_stalls() {
 }
 
 #[test]
-fn who_would_lose_too_much_gets_sms_of_its_own() {
+fn an_application_that_would_lose_too_much_gets_own_sms() {
     // BFS 1/3 and HOT 1/3 or 2/3: (2, 1) and (1, 2) fit. The slowest keeps a third.
     let line: Speed = |_, ctas| (f64::from(ctas), 0.0);
     let (_, _, plan, _) = settled("warped-slicer", &["HOT", "BFS"], line);
@@ -171,7 +171,7 @@ fn counts_repeat_where_there_are_more_sms_than_counts() {
 }
 
 #[test]
-fn a_newcomer_is_sampled_first_while_the_others_keep_what_they_have() {
+fn an_arriving_application_is_sampled_first_while_the_others_keep_their_quotas() {
     let mut facts = facts(&["IMG", "NN", "KNN"]);
     facts.apps[2].arrival = 100_000;
     let mut scheme = make("warped-slicer:factor=0");
@@ -194,7 +194,7 @@ fn a_newcomer_is_sampled_first_while_the_others_keep_what_they_have() {
 }
 
 #[test]
-fn who_is_left_has_everything() {
+fn the_last_application_has_everything() {
     let (mut scheme, facts, plan, _) = settled("warped-slicer", &["IMG", "NN"], line_and_flat);
     let mut end = shown(&facts, &plan, Wake::AppEnd(ONE), 30_000, 5000, line_and_flat);
     (end.apps[0].active, end.apps[0].finished) = (false, true);
@@ -222,7 +222,7 @@ fn a_sustained_change_of_ipc_is_sampled_when_it_has_rested() {
 }
 
 #[test]
-fn a_new_kernel_is_sampled_and_a_known_one_is_not() {
+fn a_new_kernel_is_sampled_and_a_sampled_one_is_not() {
     let mut facts = facts(&["IMG", "NN"]);
     facts.apps[0].kernels = vec![kernel("IMG"), kernel("IMG"), kernel("DXT")];
     let mut scheme = make("warped-slicer");
@@ -254,7 +254,7 @@ fn the_algorithm_takes_its_time_when_it_changes_something() {
 }
 
 #[test]
-fn who_showed_nothing_leaves_the_others_sms() {
+fn an_application_without_samples_leaves_sms_to_the_other() {
     let idle: Speed = |app, ctas| if app == 0 { (f64::from(ctas), 0.0) } else { (0.0, 0.0) };
     let (_, _, plan, _) = settled("warped-slicer", &["IMG", "NN"], idle);
     assert!(plan.reason().starts_with("on shared SMs the slowest would keep 0 %"));
