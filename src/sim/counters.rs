@@ -176,8 +176,8 @@ impl TranslationCounts {
             own.merges += more.merges;
             own.misses += more.misses;
         }
-        self.reads.grow(&CacheCounts::default(), &other.reads);
-        self.copies.grow(&CacheCounts::default(), &other.copies);
+        self.reads.add(&other.reads, 1);
+        self.copies.add(&other.copies, 1);
         self.faults += other.faults;
     }
 }
@@ -356,36 +356,29 @@ impl KernelCounts {
 
     /// Adds the counts of another run of the same launch, except its times.
     pub fn join(&mut self, other: &Self) {
+        let mut other = other.clone();
+        let counts = self.growing().into_iter().zip(other.growing());
+        counts.for_each(|(own, more)| *own += *more);
         self.ctas_started += other.ctas_started;
         self.ctas_retired += other.ctas_retired;
         self.ctas_killed += other.ctas_killed;
         self.lost_instructions += other.lost_instructions;
-        self.warp_instructions += other.warp_instructions;
         self.added_instructions += other.added_instructions;
         self.workers += other.workers;
         self.tasks += other.tasks;
-        self.thread_instructions += other.thread_instructions;
         self.by_unit.iter_mut().zip(other.by_unit).for_each(|(own, more)| *own += more);
-        self.unknown_opcodes += other.unknown_opcodes;
-        self.generic_accesses += other.generic_accesses;
         self.shared_passes += other.shared_passes;
-        let none = CacheCounts::default();
-        self.l1.grow(&none, &other.l1);
-        self.l2.grow(&none, &other.l2);
-        self.fetch.grow(&FetchCounts::default(), &other.fetch);
-        self.fetch.l2.grow(&none, &other.fetch.l2);
-        self.constant.grow(&ConstantCounts::default(), &other.constant);
-        self.constant.l2.grow(&none, &other.constant.l2);
+        self.l1.add(&other.l1, 1);
+        self.l2.add(&other.l2, 1);
+        self.fetch.l2.add(&other.fetch.l2, 1);
+        self.constant.l2.add(&other.constant.l2, 1);
         self.translation.join(&other.translation);
         self.dram_reads += other.dram_reads;
-        self.dram_writes += other.dram_writes;
         self.row_hits += other.row_hits;
         self.row_misses += other.row_misses;
         self.stalls.iter_mut().zip(other.stalls).for_each(|(own, more)| *own += more);
         self.slot_cycles += other.slot_cycles;
         self.held_slots += other.held_slots;
-        self.assumed_barriers += other.assumed_barriers;
-        self.assumed_waits += other.assumed_waits;
     }
 
     /// Divides the DRAM's accesses into row hits and misses in the same proportion as before.

@@ -404,8 +404,9 @@ mod tests {
 
     fn accesses() -> impl Strategy<Value = Vec<Access>> {
         let address = (0..60_u64, 0..8_u64).prop_map(|(line, sector)| line * 256 + sector * 32);
+        let both = (address.clone(), any::<bool>());
         let one = prop_oneof![
-            12 => (address.clone(), any::<bool>()).prop_map(|(address, writes)| Access::Use { address, writes }),
+            12 => both.prop_map(|(address, writes)| Access::Use { address, writes }),
             3 => address.prop_map(|address| Access::Miss { address }),
             2 => Just(Access::FillAll),
             1 => (1..=6_u32).prop_map(|ways| Access::Resize { ways }),

@@ -45,7 +45,7 @@ pub struct Channel {
     pub(super) wake: u64,
     pub(super) counters: ChannelCounters,
     pub(super) log: Option<Vec<Issued>>,
-    /// Requests answered without a command of their own.
+    /// Requests answered without a command.
     answered: VecDeque<Done>,
     /// Requests merged into others.
     merged: usize,
@@ -58,7 +58,7 @@ pub(super) struct Shape {
     banks_per_group: u32,
     read_clocks: u64,
     burst_clocks: u64,
-    /// Clocks for which a column on its way to another channel occupies a data bus.
+    /// Clocks for which a column of a migration occupies a data bus.
     pub(super) migration_clocks: u64,
     /// The bus of row commands.
     pub(super) row_bus: usize,
@@ -323,7 +323,7 @@ impl Channel {
 
     /// Due refreshes and the write drain change which requests may be served.
     fn update_modes(&mut self, clock: u64) {
-        if self.refreshing != 0 || self.refresh.soonest() <= clock {
+        if self.refreshing != 0 || self.refresh.soonest <= clock {
             let refreshing = self.refresh.due(clock).fold(0, |banks, due| banks | due.mask());
             if refreshing != self.refreshing {
                 self.refreshing = refreshing;

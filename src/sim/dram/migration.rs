@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::ops::IndexMut;
 
 use super::Issued;
-use super::arbiter::{COPYING, NextCommand, Pick};
+use super::arbiter::{COPYING, NextCommand, Pick, banks_of};
 use super::channel::Channel;
 use super::device::CLOSED;
 use super::queue::{KINDS, NONE, READ};
@@ -219,7 +219,7 @@ impl Copier {
         true
     }
 
-    /// When through-silicon vias are free for the next column, and whose.
+    /// When through-silicon vias are free for the next column, and the channel that has them.
     fn vias(&self, bank: usize, from: u64, channels: &impl Channels) -> (u64, usize) {
         let free = self.channels.iter().map(|&number| {
             let time = channels[number].device.earliest(Command::MigrateThrough, bank);
@@ -320,7 +320,7 @@ fn plan_again(channel: &mut Channel, now: u64, banks: u64) {
 }
 
 /// Sends a part of a MIGRATION at `clock`, which is still to come: what the channel sends
-/// then finds its buses taken.
+/// then finds its buses occupied.
 fn migrate(channel: &mut Channel, part: Command, bank: usize, column: u32, clock: u64) {
     let through = part == Command::MigrateThrough;
     let bank = if through { channel.device.pseudo_channel_banks(bank).start } else { bank };
@@ -340,10 +340,7 @@ fn migrate(channel: &mut Channel, part: Command, bank: usize, column: u32, clock
 
 /// Considers the row commands of reserved banks whose open row is not the copy's.
 pub(super) fn consider_copies(channel: &Channel, from: u64, next: &mut NextCommand) {
-    let mut banks = channel.migrating.banks & !channel.refreshing;
-    while banks != 0 {
-        let bank = banks.trailing_zeros() as usize;
-        banks &= banks - 1;
+    for bank in banks_of(channel.migrating.banks & !channel.refreshing) {
         let open = channel.device.open_row(bank);
         if open == channel.migrating.rows[bank] || channel.banks[bank].opener != KINDS {
             continue;

@@ -6,7 +6,7 @@ use gpumodel_core::units::{to_u32, to_u64};
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Reads and writes wait in lists of their own.
+/// Reads and writes wait in separate lists.
 pub(super) const KINDS: usize = 2;
 
 /// Index of the reads' list of a bank.
@@ -278,7 +278,7 @@ impl Queue {
         } else {
             self.waiting[kind] -= u32::from(!left_queue);
             if was_hit {
-                self.lists[bank][kind].hit = self.first_with(next, open, u32::MAX);
+                self.lists[bank][kind].hit = self.search(next, u32::MAX, |entry| entry.row == open);
             }
         }
     }
@@ -286,7 +286,7 @@ impl Queue {
     /// Finds the oldest access to the row `open` among those that the scheduler sees.
     pub(super) fn find_hit(&mut self, bank: usize, kind: usize, open: u32) {
         let List { head, seen, .. } = self.lists[bank][kind];
-        self.lists[bank][kind].hit = self.first_with(head, open, seen);
+        self.lists[bank][kind].hit = self.search(head, seen, |entry| entry.row == open);
     }
 
     /// Forgets the hits of a bank that was closed.
@@ -296,50 +296,37 @@ impl Queue {
         }
     }
 
-    fn first_with(&self, mut at: u32, row: u32, mut left: u32) -> u32 {
-        while at != NONE && left > 0 {
+    /// The first entry of a list from `at` on, among at most `seen`, that `matches`.
+    #[inline]
+    fn search(&self, mut at: u32, mut seen: u32, matches: impl Fn(&Entry) -> bool) -> u32 {
+        while at != NONE && seen > 0 {
             let entry = self.entry(at);
-            if entry.row == row {
+            if matches(entry) {
                 return at;
             }
             at = entry.next;
-            left -= 1;
+            seen -= 1;
         }
         NONE
     }
 
     /// True when a younger access behind `at` needs the same row.
     pub(super) fn hits_behind(&self, at: u32) -> bool {
-        let entry = self.entry(at);
-        self.first_with(entry.next, entry.row, u32::MAX) != NONE
+        let Entry { next, row, .. } = *self.entry(at);
+        self.search(next, u32::MAX, |entry| entry.row == row) != NONE
     }
 
     /// The oldest access that the scheduler sees of a list and that needs another row than
     /// `open`.
     pub(super) fn first_miss(&self, bank: usize, kind: usize, open: u32) -> u32 {
-        let List { head: mut at, seen: mut left, .. } = self.lists[bank][kind];
-        while at != NONE && left > 0 {
-            let entry = self.entry(at);
-            if entry.row != open {
-                return at;
-            }
-            at = entry.next;
-            left -= 1;
-        }
-        NONE
+        let List { head, seen, .. } = self.lists[bank][kind];
+        self.search(head, seen, |entry| entry.row != open)
     }
 
     /// The waiting access to a row and column.
     pub(super) fn find(&self, bank: usize, kind: usize, row: u32, column: u32) -> u32 {
-        let mut at = self.lists[bank][kind].head;
-        while at != NONE {
-            let entry = self.entry(at);
-            if (entry.row, entry.column) == (row, column) {
-                return at;
-            }
-            at = entry.next;
-        }
-        NONE
+        let head = self.lists[bank][kind].head;
+        self.search(head, u32::MAX, |entry| (entry.row, entry.column) == (row, column))
     }
 
     /// Merges a request into the waiting access `with`.

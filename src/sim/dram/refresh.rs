@@ -10,8 +10,8 @@ pub(super) struct RefreshTimer {
     interval: u64,
     banks: usize,
     pseudo_channels: Vec<Timer>,
-    /// The earliest clock at which a refresh is due.
-    soonest: u64,
+    /// The earliest clock at which a refresh is or was due.
+    pub(super) soonest: u64,
     /// Clocks after which every bank has been refreshed once more, when refreshes
     /// come fast enough that none delays the next; else `u64::MAX`.
     period: u64,
@@ -104,12 +104,6 @@ impl RefreshTimer {
         }
         self.soonest = self.earliest();
         skipped
-    }
-
-    /// The earliest clock at which a refresh is or was due.
-    #[inline]
-    pub(super) fn soonest(&self) -> u64 {
-        self.soonest
     }
 
     /// The refresh of a pseudo channel was sent.

@@ -197,48 +197,36 @@ impl BarrierOperands {
     }
 
     /// The operands of `instruction`.
-    pub(super) fn of(instruction: &Instruction, waits: bool) -> Self {
+    fn of(instruction: &Instruction, waits: bool) -> Self {
         let registers = instruction.sources.iter().filter(|r| !r.is_constant()).count();
-        let mut immediates = instruction.immediates.iter().map(|&value| Immediate::of(value));
+        let mut immediates = instruction.immediates.iter().copied();
         let (first, second) = (immediates.next(), immediates.next());
-        match (registers, first, second) {
-            (0, Some(Immediate::Number(place)), None) => Self { place, ..Self::whole(waits) },
-            (0, Some(Immediate::Number(place)), Some(Immediate::Number(0))) => {
-                Self { place, ..Self::whole(waits) }
-            }
-            (0, Some(Immediate::Number(place)), Some(Immediate::Warps(warps))) => {
-                Self { place, warps, waits, assumed: false }
-            }
-            (_, Some(Immediate::Warps(warps)), _) => Self {
-                place: NUMBERED.saturating_add(u8::try_from(warps).unwrap_or(u8::MAX)),
-                warps,
-                waits,
-                assumed: true,
+        let whole = Self::whole(waits);
+        match (first.and_then(number), first.and_then(warps), second) {
+            (Some(place), _, None | Some(0)) if registers == 0 => Self { place, ..whole },
+            (Some(place), _, Some(count)) if registers == 0 => match warps(count) {
+                Some(warps) => Self { place, warps, ..whole },
+                None => Self { assumed: true, ..whole },
             },
-            _ => Self { assumed: true, ..Self::whole(waits) },
+            (None, Some(warps), _) => {
+                let place = NUMBERED.saturating_add(u8::try_from(warps).unwrap_or(u8::MAX));
+                Self { place, warps, waits, assumed: true }
+            }
+            _ => Self { assumed: true, ..whole },
         }
     }
 }
 
-/// An immediate of a barrier instruction: numbers are below 16, counts are
-/// multiples of a warp's threads.
-enum Immediate {
-    Number(u8),
-    Warps(u16),
-    Other,
+/// The number of a barrier that an immediate gives; larger ones are counts of threads.
+fn number(immediate: i64) -> Option<u8> {
+    u8::try_from(immediate).ok().filter(|&number| number < NUMBERED)
 }
 
-impl Immediate {
-    fn of(value: i64) -> Self {
-        let number = u8::try_from(value).ok().filter(|&number| number < NUMBERED);
-        let lanes = u64::try_from(value).unwrap_or(0);
-        let warps = u16::try_from(lanes.div_ceil(to_u64(WARP_LANES)));
-        match (number, warps) {
-            (Some(number), _) => Self::Number(number),
-            (None, Ok(warps)) if warps > 0 => Self::Warps(warps),
-            _ => Self::Other,
-        }
-    }
+/// The warps of the count of threads that an immediate gives.
+fn warps(immediate: i64) -> Option<u16> {
+    let threads = u64::try_from(immediate).unwrap_or(0);
+    let warps = u16::try_from(threads.div_ceil(to_u64(WARP_LANES))).ok();
+    warps.filter(|&warps| warps > 0 && number(immediate).is_none())
 }
 
 /// The cache line of every instruction of one code.

@@ -33,10 +33,10 @@ impl Profile {
     /// All stretches so far.
     pub(crate) fn image(&self) -> ProfileImage {
         let mut words = Vec::new();
-        self.states.all().put(&mut words);
-        self.steps.put(&mut words);
-        self.stretches.put(&mut words);
-        self.keys.put(&mut words);
+        self.states.all().write(&mut words);
+        self.steps.write(&mut words);
+        self.stretches.write(&mut words);
+        self.keys.write(&mut words);
         ProfileImage(words)
     }
 
@@ -49,9 +49,9 @@ impl Profile {
     /// profile has stretches already.
     pub(crate) fn load(&mut self, image: &ProfileImage) {
         let mut words = Unread(&image.0);
-        let Some(parts) = <(_, Vec<Stretch>)>::take(&mut words) else { return };
+        let Some(parts) = <(_, Vec<Stretch>)>::read(&mut words) else { return };
         let ((states, steps), stretches): ((Vec<State>, Vec<Step>), _) = parts;
-        let Some(keys) = Vec::<Key>::take(&mut words) else { return };
+        let Some(keys) = Vec::<Key>::read(&mut words) else { return };
         let Some(states) = StateTable::of(states) else { return };
         let whole = words.0.is_empty() && keys.len() == stretches.len();
         let begins = keys.iter().zip(&stretches);
@@ -111,44 +111,44 @@ impl Unread<'_> {
 
 /// What can be written as words and read again.
 trait Words: Sized {
-    fn put(&self, words: &mut Vec<u32>);
-    fn take(words: &mut Unread<'_>) -> Option<Self>;
+    fn write(&self, words: &mut Vec<u32>);
+    fn read(words: &mut Unread<'_>) -> Option<Self>;
 }
 
 impl<T: Words> Words for Vec<T> {
-    fn put(&self, words: &mut Vec<u32>) {
+    fn write(&self, words: &mut Vec<u32>) {
         words.push(to_u32(self.len()));
-        self.iter().for_each(|one| one.put(words));
+        self.iter().for_each(|one| one.write(words));
     }
 
-    fn take(words: &mut Unread<'_>) -> Option<Self> {
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
         // Every element has a word or more: a larger count is damage.
         let count = to_usize(words.next()?);
         (count <= words.0.len()).then_some(())?;
-        (0..count).map(|_| T::take(words)).collect()
+        (0..count).map(|_| T::read(words)).collect()
     }
 }
 
 impl<A: Words, B: Words> Words for (A, B) {
-    fn put(&self, words: &mut Vec<u32>) {
-        self.0.put(words);
-        self.1.put(words);
+    fn write(&self, words: &mut Vec<u32>) {
+        self.0.write(words);
+        self.1.write(words);
     }
 
-    fn take(words: &mut Unread<'_>) -> Option<Self> {
-        Some((A::take(words)?, B::take(words)?))
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
+        Some((A::read(words)?, B::read(words)?))
     }
 }
 
 impl<T: Words + Copy + Default, const N: usize> Words for [T; N] {
-    fn put(&self, words: &mut Vec<u32>) {
-        self.iter().for_each(|one| one.put(words));
+    fn write(&self, words: &mut Vec<u32>) {
+        self.iter().for_each(|one| one.write(words));
     }
 
-    fn take(words: &mut Unread<'_>) -> Option<Self> {
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
         let mut all = [T::default(); N];
         for one in &mut all {
-            *one = T::take(words)?;
+            *one = T::read(words)?;
         }
         Some(all)
     }
@@ -156,14 +156,14 @@ impl<T: Words + Copy + Default, const N: usize> Words for [T; N] {
 
 /// Values of one word each: how they are written and read.
 macro_rules! one_word {
-    ($($kind:ty: $put:expr, $take:expr;)+) => {$(
+    ($($kind:ty: $write:expr, $read:expr;)+) => {$(
         impl Words for $kind {
-            fn put(&self, words: &mut Vec<u32>) {
-                words.push($put(self));
+            fn write(&self, words: &mut Vec<u32>) {
+                words.push($write(self));
             }
 
-            fn take(words: &mut Unread<'_>) -> Option<Self> {
-                $take(words.next()?)
+            fn read(words: &mut Unread<'_>) -> Option<Self> {
+                $read(words.next()?)
             }
         }
     )+};
@@ -179,42 +179,42 @@ one_word! {
 }
 
 impl Words for State {
-    fn put(&self, words: &mut Vec<u32>) {
+    fn write(&self, words: &mut Vec<u32>) {
         let Self { results, loads, units, hold, issued, fetched } = self;
-        results.put(words);
-        loads.put(words);
-        units.put(words);
-        [*hold, *issued, *fetched].put(words);
+        results.write(words);
+        loads.write(words);
+        units.write(words);
+        [*hold, *issued, *fetched].write(words);
     }
 
-    fn take(words: &mut Unread<'_>) -> Option<Self> {
-        let (results, loads, units) = (Vec::take(words)?, Vec::take(words)?, Vec::take(words)?);
-        let [hold, issued, fetched] = Words::take(words)?;
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
+        let (results, loads, units) = (Vec::read(words)?, Vec::read(words)?, Vec::read(words)?);
+        let [hold, issued, fetched] = Words::read(words)?;
         Some(Self { results, loads, units, hold, issued, fetched })
     }
 }
 
 impl Words for Step {
-    fn put(&self, words: &mut Vec<u32>) {
+    fn write(&self, words: &mut Vec<u32>) {
         let Self { cycles, slots, instruction, demand, gaps, mix, unknown, constants, end } = self;
         let Gaps { fetch, registers, units } = gaps;
-        [cycles.to_bits(), *slots, *instruction, *fetch, *registers, *units].put(words);
-        demand.put(words);
-        mix.put(words);
-        [*unknown, *constants].put(words);
+        [cycles.to_bits(), *slots, *instruction, *fetch, *registers, *units].write(words);
+        demand.write(words);
+        mix.write(words);
+        [*unknown, *constants].write(words);
         match *end {
-            StepEnd::Stretch => [0_u32; 3].put(words),
-            StepEnd::Access { instruction, slot: None } => [1, instruction, 0].put(words),
+            StepEnd::Stretch => [0_u32; 3].write(words),
+            StepEnd::Access { instruction, slot: None } => [1, instruction, 0].write(words),
             StepEnd::Access { instruction, slot: Some(slot) } => {
-                [2, instruction, slot.0.into()].put(words);
+                [2, instruction, slot.0.into()].write(words);
             }
         }
     }
 
-    fn take(words: &mut Unread<'_>) -> Option<Self> {
-        let [cycles, slots, instruction, fetch, registers, units] = Words::take(words)?;
-        let (demand, mix) = (Demand::take(words)?, Mix::take(words)?);
-        let [unknown, constants, kind, place, slot] = Words::take(words)?;
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
+        let [cycles, slots, instruction, fetch, registers, units] = Words::read(words)?;
+        let (demand, mix) = (Demand::read(words)?, Mix::read(words)?);
+        let [unknown, constants, kind, place, slot] = Words::read(words)?;
         let end = match (kind, u8::try_from(slot).ok()?) {
             (0, _) => StepEnd::Stretch,
             (1, _) => StepEnd::Access { instruction: place, slot: None },
@@ -228,7 +228,7 @@ impl Words for Step {
 }
 
 impl Words for Stretch {
-    fn put(&self, words: &mut Vec<u32>) {
+    fn write(&self, words: &mut Vec<u32>) {
         let Self { first, count, end, offset, ready, settled } = self;
         let (kind, value) = match *end {
             StretchEnd::Segment => (0, 0),
@@ -239,11 +239,11 @@ impl Words for Stretch {
             StretchEnd::AsyncWait { allowed, known: true } => (5, allowed),
             StretchEnd::AsyncWait { allowed, known: false } => (6, allowed),
         };
-        [*first, *count, kind, value, *offset, ready.number(), settled.number()].put(words);
+        [*first, *count, kind, value, *offset, ready.0, settled.0].write(words);
     }
 
-    fn take(words: &mut Unread<'_>) -> Option<Self> {
-        let [first, count, kind, value, offset, ready, settled] = Words::take(words)?;
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
+        let [first, count, kind, value, offset, ready, settled] = Words::read(words)?;
         let end = match kind {
             0 => StretchEnd::Segment,
             1 => StretchEnd::Load(SlotId(u8::try_from(value).ok()?)),
@@ -254,18 +254,18 @@ impl Words for Stretch {
             6 => StretchEnd::AsyncWait { allowed: value, known: false },
             _ => return None,
         };
-        let (ready, settled) = (StateId::new(ready), StateId::new(settled));
+        let (ready, settled) = (StateId(ready), StateId(settled));
         Some(Self { first, count, end, offset, ready, settled })
     }
 }
 
 impl Words for Key {
-    fn put(&self, words: &mut Vec<u32>) {
-        [self.0, self.1, self.2.number()].put(words);
+    fn write(&self, words: &mut Vec<u32>) {
+        [self.0, self.1, self.2.0].write(words);
     }
 
-    fn take(words: &mut Unread<'_>) -> Option<Self> {
-        let [segment, offset, state] = Words::take(words)?;
-        Some((segment, offset, StateId::new(state)))
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
+        let [segment, offset, state] = Words::read(words)?;
+        Some((segment, offset, StateId(state)))
     }
 }

@@ -74,7 +74,7 @@ pub(crate) struct Step {
     pub(crate) mix: Mix,
     /// Instructions with an opcode that no table row knows.
     pub(crate) unknown: u32,
-    /// Constant loads whose addresses the trace does not give.
+    /// Constant loads whose addresses the trace does not have.
     pub(crate) constants: u32,
     /// How it ends.
     pub(crate) end: StepEnd,

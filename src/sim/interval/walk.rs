@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use gpumodel_core::isa::{Effect, Register, Segment, Unit};
 use gpumodel_core::units::{to_u32, to_usize};
 
-use super::{Decoded, Demand, Gaps, Mix, OPERANDS, Rules, Step, StepEnd, StretchEnd};
+use super::{Decoded, Gaps, OPERANDS, RESOURCES, Rules, Step, StepEnd, StretchEnd};
 
 /// The number of the operand banks among the units of a state.
 const BANKS: u8 = 255;
@@ -30,15 +30,23 @@ pub(super) struct Walk<'a> {
     last: u32,
     steps: &'a mut Vec<Step>,
     step_begin: f32,
-    slots: u32,
     /// The instruction after the last issued one.
     next: u32,
-    demand: Demand,
-    gaps: Gaps,
-    mix: Mix,
-    unknown: u32,
-    constants: u32,
+    /// The current step, without its cycles, first instruction and end.
+    step: Step,
 }
+
+const EMPTY_STEP: Step = Step {
+    cycles: 0.0,
+    slots: 0,
+    instruction: 0,
+    demand: [0; RESOURCES],
+    gaps: Gaps { fetch: 0, registers: 0, units: 0 },
+    mix: [0; Unit::ALL.len()],
+    unknown: 0,
+    constants: 0,
+    end: StepEnd::Stretch,
+};
 
 /// How a walk ended.
 pub(super) struct Outcome {
@@ -50,20 +58,8 @@ pub(super) struct Outcome {
 impl<'a> Walk<'a> {
     /// Begins in `state`, whose times count from cycle 0; steps go to `steps`.
     pub(super) fn new(rules: &'a Rules, state: State, steps: &'a mut Vec<Step>) -> Self {
-        let mut walk = Self {
-            rules,
-            last: 0,
-            step_begin: 0.0,
-            slots: 0,
-            next: 0,
-            demand: Demand::default(),
-            gaps: Gaps::default(),
-            mix: Mix::default(),
-            unknown: 0,
-            constants: 0,
-            state,
-            steps,
-        };
+        let mut walk =
+            Self { rules, last: 0, step_begin: 0.0, next: 0, step: EMPTY_STEP, state, steps };
         walk.step_begin = walk.clock();
         walk
     }
@@ -84,7 +80,7 @@ impl<'a> Walk<'a> {
                 self.end_step(StepEnd::Access { instruction: index, slot });
             } else if let Some(end) = end_by_effect(instruction) {
                 return self.finish(end, place + 1);
-            } else if self.slots >= LONGEST_STEP {
+            } else if self.step.slots >= LONGEST_STEP {
                 self.end_step(StepEnd::Stretch);
             }
             if place + 1 == segment.length && instruction.effect == Effect::Branch {
@@ -141,10 +137,10 @@ impl<'a> Walk<'a> {
         if instruction.hold > 1 {
             self.state.hold = self.state.hold.max(at + instruction.hold);
         }
-        let count = &mut self.mix[usize::from(unit)];
+        let count = &mut self.step.mix[usize::from(unit)];
         *count = count.saturating_add(1);
-        self.unknown += u32::from(!instruction.known);
-        self.constants += u32::from(instruction.unplaced_constant);
+        self.step.unknown += u32::from(!instruction.known);
+        self.step.constants += u32::from(instruction.unplaced_constant);
     }
 
     /// The first cycle from `free` on in which `instruction` can issue; gaps are attributed in
@@ -161,9 +157,9 @@ impl<'a> Walk<'a> {
         }
         let banks = self.busy_until(BANKS).saturating_sub(COLLECTED);
         let at = ready.max(self.busy_until(unit)).max(banks);
-        self.gaps.fetch += fetched - free;
-        self.gaps.registers += ready - fetched;
-        self.gaps.units += at - ready;
+        self.step.gaps.fetch += fetched - free;
+        self.step.gaps.registers += ready - fetched;
+        self.step.gaps.units += at - ready;
         at
     }
 
@@ -179,14 +175,14 @@ impl<'a> Walk<'a> {
     }
 
     fn add_demand(&mut self, resource: usize, cycles: u32) {
-        let demand = &mut self.demand[resource];
+        let demand = &mut self.step.demand[resource];
         *demand = demand.saturating_add(u16::try_from(cycles).unwrap_or(u16::MAX));
     }
 
     fn advance_to(&mut self, at: u32) {
         self.state.issued = if at == self.last { self.state.issued + 1 } else { 1 };
         self.last = at;
-        self.slots += 1;
+        self.step.slots += 1;
     }
 
     fn occupy(&mut self, instruction: &Decoded, unit: u8, at: u32) {
@@ -239,28 +235,14 @@ impl<'a> Walk<'a> {
 
     fn end_step(&mut self, end: StepEnd) {
         let clock = self.clock();
-        self.steps.push(Step {
-            cycles: clock - self.step_begin,
-            slots: self.slots,
-            instruction: self.next - self.slots,
-            demand: self.demand,
-            gaps: self.gaps,
-            mix: self.mix,
-            unknown: self.unknown,
-            constants: self.constants,
-            end,
-        });
+        let step = std::mem::replace(&mut self.step, EMPTY_STEP);
+        let (cycles, instruction) = (clock - self.step_begin, self.next - step.slots);
+        self.steps.push(Step { cycles, instruction, end, ..step });
         self.step_begin = clock;
-        self.slots = 0;
-        self.demand = Demand::default();
-        self.gaps = Gaps::default();
-        self.mix = Mix::default();
-        self.unknown = 0;
-        self.constants = 0;
     }
 
     fn finish(mut self, end: StretchEnd, offset: u32) -> Outcome {
-        if self.slots > 0 {
+        if self.step.slots > 0 {
             self.end_step(StepEnd::Stretch);
         }
         let last = self.last;
@@ -296,19 +278,7 @@ fn end_by_effect(instruction: &Decoded) -> Option<StretchEnd> {
 
 /// The number of a [`State`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct StateId(u32);
-
-impl StateId {
-    /// The state of that place in the table.
-    pub(super) fn new(number: u32) -> Self {
-        Self(number)
-    }
-
-    /// Its place in the table.
-    pub(super) fn number(self) -> u32 {
-        self.0
-    }
-}
+pub(crate) struct StateId(pub(super) u32);
 
 /// A slot of a warp for one outstanding load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,8 +7,7 @@ use crate::config::{ControllerOptions, Location, Machine, MemoryStandard, Refres
 use gpumodel_core::units::{ClockRatio, Cycle, SECTOR_BYTES, to_u16, to_usize};
 
 use super::page_copy::PageCopies;
-use super::{Events, granule, kilohertz};
-use crate::counters::KernelCounts;
+use super::{Counts, Events, granule, kilohertz};
 use crate::dram::{Channel, ChannelCounters, Done, Request};
 use crate::gpu::event_queue::Event;
 use crate::slab::Slab;
@@ -160,7 +159,7 @@ impl Channels {
         &mut self,
         number: u32,
         events: &mut Events,
-        counts: &mut [KernelCounts],
+        counts: &mut Counts,
     ) -> u32 {
         let channel = self.transfers.get(number).place.channel;
         let port = &mut self.ports[to_usize(channel)];
@@ -171,12 +170,7 @@ impl Channels {
     }
 
     /// The event of a channel; an event that was replaced by an earlier one does nothing.
-    pub(super) fn on_event(
-        &mut self,
-        channel: u16,
-        events: &mut Events,
-        counts: &mut [KernelCounts],
-    ) {
+    pub(super) fn on_event(&mut self, channel: u16, events: &mut Events, counts: &mut Counts) {
         let port = &mut self.ports[usize::from(channel)];
         if port.due == events.now() {
             port.due = Cycle::MAX;
@@ -186,12 +180,7 @@ impl Channels {
 
     /// Advances a channel to the present, gives it what has arrived, and schedules its next
     /// event.
-    pub(super) fn advance(
-        &mut self,
-        channel: u32,
-        events: &mut Events,
-        counts: &mut [KernelCounts],
-    ) {
+    pub(super) fn advance(&mut self, channel: u32, events: &mut Events, counts: &mut Counts) {
         let edge = self.edge(events.now());
         let port = &mut self.ports[to_usize(channel)];
         port.controller.advance(edge, &mut self.done);
@@ -236,7 +225,7 @@ impl Channels {
     }
 
     /// Counts the served accesses and schedules the fills of reads for their last data beat.
-    fn report_served(&mut self, events: &mut Events, counts: &mut [KernelCounts]) {
+    fn report_served(&mut self, events: &mut Events, counts: &mut Counts) {
         for done in self.done.drain(..) {
             let transfer = self.transfers.get_mut(done.token);
             transfer.remaining -= 1;
@@ -259,7 +248,7 @@ impl Channels {
     }
 
     /// Removes a finished read.
-    pub(super) fn take(&mut self, number: u32) -> Transfer {
+    pub(super) fn remove(&mut self, number: u32) -> Transfer {
         self.transfers.remove(number)
     }
 

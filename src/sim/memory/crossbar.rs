@@ -88,8 +88,8 @@ impl PortCycles {
         Self { occupied: vec![0; words].into(), first: 0, full_until: 0 }
     }
 
-    /// Takes the first free cycle at or after `from`.
-    fn take(&mut self, from: u64) -> u64 {
+    /// Reserves the first free cycle at or after `from`.
+    fn reserve(&mut self, from: u64) -> u64 {
         let from = from.max(self.first * WORD);
         let all_before = from <= self.full_until;
         let from = from.max(self.full_until);
@@ -156,7 +156,7 @@ impl Crossbar {
     pub(super) fn new(machine: &Machine) -> Self {
         let spec = &machine.interconnect;
         let sms_per_port = to_u16(spec.sms_per_port.max(1));
-        // Page walkers and page copies have ports of their own behind the SMs'.
+        // Page walkers and page copies have separate ports after the SMs'.
         let others = machine.translation.as_ref().map_or(0, |spec| 1 + spec.migration_ports);
         let ports = u32::from(machine.dispatch.sms.div_ceil(sms_per_port)) + others;
         let ports = to_usize(ports);
@@ -255,7 +255,7 @@ impl Crossbar {
             packet.fills_l1 || matches!(packet.kind, RequestKind::Write | RequestKind::WriteBack);
         let lead = if ahead && !late { matching.lead.min(ready) } else { 0 };
         let from = (ready - lead).max(*free_at).div_ceil(self.flit_time);
-        let start = matching.slices[usize::from(packet.slice)].take(from) * self.flit_time;
+        let start = matching.slices[usize::from(packet.slice)].reserve(from) * self.flit_time;
         *free_at = start + time;
         ceil(start + lead + time + self.latency)
     }
@@ -290,7 +290,7 @@ impl Crossbar {
         let free_at = &mut self.answers[usize::from(packet.slice)];
         let mut start = (at << SHIFT).max(*free_at);
         if let Some(matching) = &mut self.matching {
-            start = matching.sms[port].take(start.div_ceil(self.flit_time)) * self.flit_time;
+            start = matching.sms[port].reserve(start.div_ceil(self.flit_time)) * self.flit_time;
         }
         *free_at = start + time;
         ceil(start + time + self.latency)
@@ -433,7 +433,7 @@ mod tests {
             Departure::Waits,
             "behind the head of its port"
         );
-        assert!(matches!(crossbar.send(&packet(1, 1), 0), Departure::At(_)), "a port of its own");
+        assert!(matches!(crossbar.send(&packet(1, 1), 0), Departure::At(_)), "another port");
         assert_eq!(release(&mut crossbar, 1, 10), [], "the head still waits for slice 0");
         assert_eq!(release(&mut crossbar, 0, 20), [(0, 0), (0, 1)], "both follow at once");
         assert!(
@@ -531,19 +531,19 @@ mod tests {
     #[test]
     fn a_cycle_takes_one_packet_and_a_gap_is_filled_later() {
         let mut cycles = PortCycles::new();
-        assert_eq!([cycles.take(10), cycles.take(10), cycles.take(12)], [10, 11, 12]);
-        assert_eq!([cycles.take(3), cycles.take(9), cycles.take(9)], [3, 9, 13]);
+        assert_eq!([cycles.reserve(10), cycles.reserve(10), cycles.reserve(12)], [10, 11, 12]);
+        assert_eq!([cycles.reserve(3), cycles.reserve(9), cycles.reserve(9)], [3, 9, 13]);
     }
 
     #[test]
     fn a_full_stretch_is_passed_at_once_and_the_window_moves_on() {
         let mut cycles = PortCycles::new();
         for cycle in 0..3 * WORD {
-            assert_eq!(cycles.take(0), cycle);
+            assert_eq!(cycles.reserve(0), cycle);
         }
         let far = WORDS * WORD * 5 + 7;
-        assert_eq!([cycles.take(far), cycles.take(far)], [far, far + 1]);
-        let oldest = cycles.take(0);
+        assert_eq!([cycles.reserve(far), cycles.reserve(far)], [far, far + 1]);
+        let oldest = cycles.reserve(0);
         assert!(oldest < far && oldest >= far - WORDS * WORD, "{oldest}");
     }
 }

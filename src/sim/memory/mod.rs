@@ -28,6 +28,9 @@ use slice::{Outcome, Slice};
 /// The event queue of a run.
 pub(crate) type Events = EventQueue<Event>;
 
+/// The counters of all launches.
+type Counts = [KernelCounts];
+
 /// The path between SMs and memory.
 #[derive(Debug)]
 pub(crate) struct MemorySystem {
@@ -38,8 +41,8 @@ pub(crate) struct MemorySystem {
     slices_per_channel: u32,
     /// The channel behind each slice.
     channel_of: Vec<u32>,
-    /// Bytes of a sector of the caches.
-    sector_bytes: u32,
+    /// Bytes of a sector of the caches: 32, or those of a line.
+    pub(crate) sector_bytes: u32,
     /// Bytes that one access of the memory moves, at least a sector of 32.
     granule: u64,
     /// Accesses of the memory that hold a sector of the caches.
@@ -117,12 +120,7 @@ impl MemorySystem {
     }
 
     /// A request has come through the pipeline in front of its slice.
-    pub(crate) fn on_arrive(
-        &mut self,
-        number: u32,
-        events: &mut Events,
-        counts: &mut [KernelCounts],
-    ) {
+    pub(crate) fn on_arrive(&mut self, number: u32, events: &mut Events, counts: &mut Counts) {
         let packet = self.packets.remove(number);
         let slice = &mut self.slices[usize::from(packet.slice)];
         slice.waiting.push_back(packet);
@@ -132,7 +130,7 @@ impl MemorySystem {
     }
 
     /// Serves the requests in front of a slice until one must wait.
-    fn work_slice(&mut self, number: u16, events: &mut Events, counts: &mut [KernelCounts]) {
+    fn work_slice(&mut self, number: u16, events: &mut Events, counts: &mut Counts) {
         let now = events.now();
         while let Some(&packet) = self.slices[usize::from(number)].waiting.front() {
             if !self.may_serve(number, events) {
@@ -193,12 +191,7 @@ impl MemorySystem {
     }
 
     /// A slice's answers have drained.
-    pub(crate) fn on_slice(
-        &mut self,
-        slice: u16,
-        events: &mut Events,
-        counts: &mut [KernelCounts],
-    ) {
+    pub(crate) fn on_slice(&mut self, slice: u16, events: &mut Events, counts: &mut Counts) {
         self.slices[usize::from(slice)].resting = false;
         self.work_slice(slice, events, counts);
     }
@@ -211,11 +204,6 @@ impl MemorySystem {
             let number = packets.insert(packet);
             events.schedule(cycle + *latency, Event::Arrive { packet: number });
         }
-    }
-
-    /// Bytes of a sector of the caches: 32, or those of a line.
-    pub(crate) fn sector_bytes(&self) -> u32 {
-        self.sector_bytes
     }
 
     fn answer(&mut self, number: u32, packet: &Packet, at: Cycle, events: &mut Events) {
@@ -238,28 +226,18 @@ impl MemorySystem {
         &mut self,
         transfer: u32,
         events: &mut Events,
-        counts: &mut [KernelCounts],
+        counts: &mut Counts,
     ) -> u32 {
         self.channels.on_arrive(transfer, events, counts)
     }
 
     /// The event of a channel.
-    pub(crate) fn on_channel(
-        &mut self,
-        channel: u16,
-        events: &mut Events,
-        counts: &mut [KernelCounts],
-    ) {
+    pub(crate) fn on_channel(&mut self, channel: u16, events: &mut Events, counts: &mut Counts) {
         self.channels.on_event(channel, events, counts);
     }
 
     /// Slices that waited for room of a channel go on.
-    pub(crate) fn on_room(
-        &mut self,
-        channel: u32,
-        events: &mut Events,
-        counts: &mut [KernelCounts],
-    ) {
+    pub(crate) fn on_room(&mut self, channel: u32, events: &mut Events, counts: &mut Counts) {
         while self.channels.has_room(channel) {
             let Some(slice) = self.channels.next_waiting(channel) else { break };
             self.work_slice(slice, events, counts);
@@ -267,13 +245,8 @@ impl MemorySystem {
     }
 
     /// The data of a read arrives at its slice from memory.
-    pub(crate) fn on_fill(
-        &mut self,
-        transfer: u32,
-        events: &mut Events,
-        counts: &mut [KernelCounts],
-    ) {
-        let Transfer { address, slice, kernel, .. } = self.channels.take(transfer);
+    pub(crate) fn on_fill(&mut self, transfer: u32, events: &mut Events, counts: &mut Counts) {
+        let Transfer { address, slice, kernel, .. } = self.channels.remove(transfer);
         let mut answers = std::mem::take(&mut self.answers);
         self.slices[usize::from(slice)].fill(address, events.now(), &mut answers);
         for &(number, at) in &answers {
@@ -379,12 +352,7 @@ impl MemorySystem {
     }
 
     /// Columns of pages may go from channel to channel of a stack.
-    pub(crate) fn on_page_copy(
-        &mut self,
-        stack: u16,
-        events: &mut Events,
-        counts: &mut [KernelCounts],
-    ) {
+    pub(crate) fn on_page_copy(&mut self, stack: u16, events: &mut Events, counts: &mut Counts) {
         for channel in page_copy::work(&mut self.channels, stack, events, counts) {
             self.on_room(channel, events, counts);
         }

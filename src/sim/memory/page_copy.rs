@@ -9,9 +9,8 @@ use std::ops::{Index, IndexMut};
 use crate::config::{AddressMap, Location, MemoryStandard, PageChannels};
 use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
 
-use super::Events;
 use super::channel::{Channels, Port};
-use crate::counters::KernelCounts;
+use super::{Counts, Events};
 use crate::dram::{BankCopy, BankRow, Channel, Copied, Copier, bank_index};
 use crate::gpu::event_queue::Event;
 use crate::slab::Slab;
@@ -176,7 +175,7 @@ pub(super) fn work(
     channels: &mut Channels,
     stack: u16,
     events: &mut Events,
-    counts: &mut [KernelCounts],
+    counts: &mut Counts,
 ) -> Vec<u32> {
     let now = events.now();
     let Some(mut copies) = channels.copies.take() else { return Vec::new() };

@@ -155,18 +155,7 @@ impl Slice {
             counts.read_hits += 1;
             return Outcome::Answer(waiter.looked_up + 1);
         }
-        match self.outstanding.merge(packet.address / self.granule, waiter) {
-            Merge::Full => Outcome::Refused,
-            Merge::Merged => {
-                counts.read_merges += 1;
-                Outcome::Merged
-            }
-            Merge::Absent => {
-                let outcome = self.fetch(waiter, packet, way);
-                counts.read_misses += u64::from(outcome != Outcome::Refused);
-                outcome
-            }
-        }
+        self.wait_for_sector(waiter, packet, way, counts)
     }
 
     /// Opens a miss: an MSHR entry, and a way where the line is absent and the slice allocates
@@ -208,7 +197,7 @@ impl Slice {
         }
     }
 
-    /// Lets a write wait for its sector, which is fetched unless it is pending.
+    /// Lets a request wait for its sector, which is fetched unless it is pending.
     fn wait_for_sector(
         &mut self,
         waiter: Waiter,
@@ -216,18 +205,18 @@ impl Slice {
         way: Option<usize>,
         counts: &mut CacheCounts,
     ) -> Outcome {
-        match self.outstanding.merge(packet.address / self.granule, waiter) {
+        let outcome = match self.outstanding.merge(packet.address / self.granule, waiter) {
             Merge::Full => Outcome::Refused,
-            Merge::Merged => {
-                counts.write_merges += 1;
-                Outcome::Merged
-            }
-            Merge::Absent => {
-                let outcome = self.fetch(waiter, packet, way);
-                counts.write_misses += u64::from(outcome != Outcome::Refused);
-                outcome
-            }
-        }
+            Merge::Merged => Outcome::Merged,
+            Merge::Absent => self.fetch(waiter, packet, way),
+        };
+        let (merges, misses) = match waiter.writes {
+            true => (&mut counts.write_merges, &mut counts.write_misses),
+            false => (&mut counts.read_merges, &mut counts.read_misses),
+        };
+        *merges += u64::from(outcome == Outcome::Merged);
+        *misses += u64::from(matches!(outcome, Outcome::Fetch(_)));
+        outcome
     }
 
     /// True when a sector is to be written to memory.
@@ -408,16 +397,16 @@ mod tests {
             }
         }
 
-        /// Changes a sector that is there, and memory where the policy writes it.
+        /// Changes a present sector, and memory where the policy writes it.
         fn change(&mut self, address: u64, bytes: u32) {
             let policy = self.spec.write;
-            let (kept, evicted) =
+            let (kept, evicts) =
                 (policy == WritePolicy::WriteBack, policy == WritePolicy::WriteEvict);
-            let there = self.cache.has_line(address);
-            if there {
-                self.cache.change(address, |s| (s.dirty, s.here) = (s.dirty || kept, !evicted));
+            let present = self.cache.has_line(address);
+            if present {
+                self.cache.change(address, |s| (s.dirty, s.here) = (s.dirty || kept, !evicts));
             }
-            if !kept || !there {
+            if !kept || !present {
                 self.cache.written_back.push((address, bytes));
             }
         }
@@ -467,7 +456,7 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         Request(RequestKind, u64, u32),
-        /// One of the outstanding misses comes back.
+        /// The data of one of the outstanding misses arrives.
         Fill(usize),
     }
 
@@ -481,10 +470,10 @@ mod tests {
             RequestKind::Atomic,
             RequestKind::Reduction,
         ]);
-        let step = prop_oneof![
-            3 => (kind, address, written_bytes()).prop_map(|(kind, address, bytes)| Step::Request(kind, address, bytes)),
-            1 => any::<usize>().prop_map(Step::Fill),
-        ];
+        let request = (kind, address, written_bytes());
+        let request =
+            request.prop_map(|(kind, address, bytes)| Step::Request(kind, address, bytes));
+        let step = prop_oneof![3 => request, 1 => any::<usize>().prop_map(Step::Fill)];
         prop::collection::vec(step, 1..300)
     }
 

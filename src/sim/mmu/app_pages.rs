@@ -13,7 +13,7 @@ pub(super) struct AppPages {
     /// The groups over which its pages were first laid out, round robin.
     home: Vec<u32>,
     /// The groups that it owns now.
-    owned: Vec<u32>,
+    pub(super) owned: Vec<u32>,
     /// Those among them that the last change added.
     gained: Vec<u32>,
     /// The channel-list register is set: pages in other groups move to the gained groups, which
@@ -59,11 +59,6 @@ impl AppPages {
             changes: 0,
             moved: 0,
         }
-    }
-
-    /// The groups that it owns.
-    pub(super) fn owned(&self) -> &[u32] {
-        &self.owned
     }
 
     /// True for a page outside its footprint that it has.

@@ -75,7 +75,7 @@ impl Mmu {
         let Some(frames) = &self.frames else { return };
         let page = self.table.page_of(virtual_address);
         let allowed =
-            self.moves_held || frames.migration().stays() || frames.is_in_own_channels(page);
+            self.moves_held || frames.migration.stays() || frames.is_in_own_channels(page);
         assert!(allowed, "page {page:#x} was answered from a channel that was lost");
         self.checker.answered(page, self.frame(address));
     }

@@ -37,9 +37,10 @@ pub(super) struct Frames {
     /// it; the last one stands for fresh frames.
     laid_out: u64,
     apps: Vec<AppPages>,
-    migration: Migration,
+    /// How pages move that begin to move now.
+    pub(super) migration: Migration,
     /// Channels have been owned: addresses are translated from then on.
-    owned: bool,
+    pub(super) owned: bool,
     moved: FxHashMap<u64, Frame>,
     /// By group: frames that pages have left, oldest first.
     free: Vec<VecDeque<u64>>,
@@ -89,20 +90,10 @@ impl Frames {
             true => (0..to_u32(self.free.len())).collect(),
             false => self.groups_of(channels),
         };
-        let before = self.apps[app].owned().to_vec();
+        let before = self.apps[app].owned.clone();
         let follows = self.apps[app].own(groups) && migration != Migration::Stay;
         let channels = |&group: &u32| self.channels.groups()[to_usize(group)].clone();
         follows.then(|| before.iter().flat_map(channels).collect())
-    }
-
-    /// True once channels have been owned.
-    pub(super) fn is_owned(&self) -> bool {
-        self.owned
-    }
-
-    /// How pages move that begin to move now.
-    pub(super) fn migration(&self) -> Migration {
-        self.migration
     }
 
     /// An application's pages.
@@ -158,7 +149,7 @@ impl Frames {
     #[cfg(test)]
     pub(super) fn is_in_own_channels(&self, page: u64) -> bool {
         let app = &self.apps[self.app_and_number(page).0];
-        !self.owned || app.owned().contains(&self.frame_of(page).1)
+        !self.owned || app.owned.contains(&self.frame_of(page).1)
     }
 
     /// True when no two pages have the same frame.

@@ -178,7 +178,7 @@ impl Mmu {
         let Some(frames) = &self.frames else { return AppMemory::default() };
         let pages = frames.app(app);
         AppMemory {
-            pages: if frames.is_owned() { pages.pages() } else { 0 },
+            pages: if frames.owned { pages.pages() } else { 0 },
             pages_moved: pages.moved,
             changes: pages.changes,
             moving_cycles: self.moves.cycles(app, now),
@@ -240,7 +240,7 @@ impl Mmu {
     ) {
         let walk = self.walkers.walk(number);
         let now = context.queue.now();
-        if walk.level < self.table.levels() {
+        if walk.level < self.table.levels {
             return self.read(number, context);
         }
         if !walk.faulted && !self.table.is_present(walk.page) {
@@ -280,7 +280,7 @@ impl Mmu {
         }
         let (to, addresses) = frames.begin_move(walk.page, group);
         let app = frames.app_and_number(walk.page).0;
-        let (Walk { page, kernel, .. }, how) = (walk, frames.migration());
+        let (Walk { page, kernel, .. }, how) = (walk, frames.migration);
         let one = Move { walk: number, page, app, kernel, how, to, addresses, remaining: 0 };
         #[cfg(test)]
         self.checker.allocated(page, addresses);

@@ -86,13 +86,9 @@ impl Moves {
 
     /// The old frame of a page that is copied inside the memory.
     #[cfg(test)]
-    pub(super) fn copied_in_memory(
-        &self,
-        number: u32,
-        memory_system: &MemorySystem,
-    ) -> Option<u64> {
+    pub(super) fn copied_in_memory(&self, number: u32, memory: &MemorySystem) -> Option<u64> {
         let Move { how, addresses, .. } = *self.moves.get(number);
-        (how == Migration::PageMove && memory_system.can_copy_pages()).then_some(addresses[0])
+        (how == Migration::PageMove && memory.can_copy_pages()).then_some(addresses[0])
     }
 
     /// Bytes of a page.
@@ -118,32 +114,27 @@ impl Moves {
     }
 
     /// The driver's work is done: the data begins to move.
-    pub(super) fn begin(
-        &mut self,
-        number: u32,
-        memory_system: &mut MemorySystem,
-        events: &mut Events,
-    ) {
+    pub(super) fn begin(&mut self, number: u32, memory: &mut MemorySystem, events: &mut Events) {
         let Move { how, addresses: ends, .. } = *self.moves.get(number);
         if how != Migration::PageMove {
-            return self.read_all(number, memory_system, events);
+            return self.read_all(number, memory, events);
         }
-        if memory_system.can_copy_pages() {
-            return memory_system.copy_page(number, ends, self.page_bytes, events);
+        if memory.can_copy_pages() {
+            return memory.copy_page(number, ends, self.page_bytes, events);
         }
         events.schedule(events.now() + self.copy_cycles, Event::PageCopied { token: number });
     }
 
     /// Reads every sector (of the caches) of a page.
-    fn read_all(&mut self, number: u32, memory_system: &mut MemorySystem, events: &mut Events) {
-        let sectors = self.page_bytes / memory_system.sector_bytes();
+    fn read_all(&mut self, number: u32, memory: &mut MemorySystem, events: &mut Events) {
+        let sectors = self.page_bytes / memory.sector_bytes;
         let copied = self.moves.get_mut(number);
         copied.remaining = sectors;
         let copied = *copied;
         for (sector, &port) in (0..sectors).zip(self.ports.iter().cycle()) {
-            let inside = u64::from(sector) * u64::from(memory_system.sector_bytes());
+            let inside = u64::from(sector) * u64::from(memory.sector_bytes);
             let address = copied.addresses[0] + inside;
-            send((number, copied.kernel, port), address, RequestKind::Read, memory_system, events);
+            send((number, copied.kernel, port), address, RequestKind::Read, memory, events);
         }
     }
 
@@ -151,7 +142,7 @@ impl Moves {
     pub(super) fn on_answer(
         &mut self,
         packet: &Packet,
-        memory_system: &mut MemorySystem,
+        memory: &mut MemorySystem,
         events: &mut Events,
     ) {
         let number = packet.operation;
@@ -160,7 +151,7 @@ impl Moves {
             let [from, to] = copied.addresses;
             let address = to + (packet.address - from);
             let sender = (number, packet.kernel, packet.sm);
-            return send(sender, address, RequestKind::Write, memory_system, events);
+            return send(sender, address, RequestKind::Write, memory, events);
         }
         copied.remaining -= 1;
         if copied.remaining == 0 {
@@ -192,7 +183,7 @@ fn send(
     (operation, kernel, port): (u32, u32, u16),
     address: u64,
     kind: RequestKind,
-    memory_system: &mut MemorySystem,
+    memory: &mut MemorySystem,
     events: &mut Events,
 ) {
     let packet = Packet {
@@ -202,12 +193,12 @@ fn send(
         operation,
         kernel,
         bytes: if kind == RequestKind::Write { u32::MAX } else { 0 },
-        sectors: to_u16(memory_system.sector_bytes() / to_u32(SECTOR_BYTES)),
+        sectors: to_u16(memory.sector_bytes / to_u32(SECTOR_BYTES)),
         sm: port,
-        slice: memory_system.slice_of(address),
+        slice: memory.slice_of(address),
         kind,
         fills_l1: false,
         origin: Origin::Copy,
     };
-    memory_system.send(packet, events);
+    memory.send(packet, events);
 }

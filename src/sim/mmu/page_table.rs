@@ -28,7 +28,8 @@ const TABLES: u64 = 1 << 63 | 1 << 46;
 #[derive(Debug)]
 pub(super) struct PageTable {
     page_bits: u32,
-    levels: u32,
+    /// Levels of a walk.
+    pub(super) levels: u32,
     /// First byte of each table that a walk has read.
     tables: FxHashMap<u64, u64>,
     /// Bytes allocated to tables.
@@ -48,11 +49,6 @@ impl PageTable {
             allocated: 0,
             present: on_demand.then(BTreeMap::new),
         }
-    }
-
-    /// Levels of a walk.
-    pub(super) fn levels(&self) -> u32 {
-        self.levels
     }
 
     /// The page of an address.

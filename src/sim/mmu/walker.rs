@@ -62,7 +62,7 @@ impl Walkers {
     fn begin(&mut self, number: u32, table: &PageTable) {
         let walk = self.walks.get_mut(number);
         let caches = &mut self.entry_caches;
-        let deepest = (0..table.levels())
+        let deepest = (0..table.levels)
             .rev()
             .find(|&level| {
                 let cache = caches.get_mut(to_usize(level));

@@ -69,7 +69,7 @@ fn a_set_is_thrashed_by_one_line_too_many() {
         assert_eq!(hits(replacement, four), 56 * 4, "{replacement}: all but the first turns");
     }
     assert_eq!((hits("lru", five), hits("fifo", five)), (0, 0));
-    assert!(hits("random", five) > 30 * 4, "any line leaves: most come back in time");
+    assert!(hits("random", five) > 30 * 4, "most lines are still present at their next use");
 }
 
 #[test]

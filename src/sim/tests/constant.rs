@@ -107,7 +107,7 @@ fn l2_latency(machine: &Resolved) -> u64 {
 fn a_set_larger_than_both_pays_the_l2_latency() {
     let machine = caches(&[("fetch.outer_bytes", "1024"), ("fetch.outer_ways", "8")]);
     let hit = turn(&machine, &chain(|_, _| 0), 40);
-    // The other three sectors of an outer line come one per cycle behind the first.
+    // The other three sectors of an outer line arrive one per cycle after the first.
     let over = turn(&machine, &chain(|turn, _| 128 * (turn % 20)), 60);
     assert_eq!(over, hit + OUTER_LATENCY + l2_latency(&machine) + 3);
 }

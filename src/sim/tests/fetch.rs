@@ -72,7 +72,7 @@ fn a_loop_larger_than_all_caches_pays_the_l2_latency_per_line() {
     let without = turn(&[("quirks.instruction_buffer", "0")], 80);
     let per_line = (turn(&caches(&[]), 80) - without) / 80;
     // A port for one cycle and the network, there and back; one cycle to leave
-    // the slice; the other sectors come in one per cycle behind the first.
+    // the slice; the other sectors arrive one per cycle after the first.
     let network = 1 + u64::from(machine.interconnect.latency_cycles);
     let way = 2 * network + u64::from(machine.l2.latency_cycles) + 1;
     assert_eq!(per_line, OUTER_LATENCY + way + 3);

@@ -120,8 +120,8 @@ fn a_load_past_the_l1_costs_a_cycle_the_crossbar_both_ways_and_the_l2() {
 fn an_l1_miss_that_hits_the_l2_costs_both() {
     for resolved in machines().filter(|r| r.machine.l1.caches_global) {
         let machine = &resolved.machine;
-        // Twice as many lines as the L1 holds, in a circle: each is gone before it
-        // is asked for again, and stays in the L2.
+        // Twice as many lines as the L1 holds, in a circle: each is evicted before it is read
+        // again, and stays in the L2.
         let lines = 2 * u64::from(machine.l1.cache.sets * machine.l1.cache.ways);
         let circle: Vec<u64> = (0..lines + 12).map(|k| k % lines * 128).collect();
         let beyond = beyond_l1(machine, machine.l1.cache.sector_bytes);

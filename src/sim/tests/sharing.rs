@@ -347,16 +347,16 @@ fn a_view_counts_issued_instructions_only() {
     let resolved = small();
     let fixture =
         Scripts::new(vec![script(&resolved, 3000, 8, 128), script(&resolved, 3000, 8, 128)]);
-    let asked = |now| PlanDraft { wake: vec![WakeOn::At(now + 40)], ..round_robin() };
+    let draft = |now| PlanDraft { wake: vec![WakeOn::At(now + 40)], ..round_robin() };
     let peak = facts(&resolved, 2).peak_ipc_per_sm * f64::from(resolved.machine.dispatch.sms);
     let mut seen = [0_u64; 2];
-    let outcome = fixture.run(&resolved, &plan(&resolved, &[2, 2], asked(0)), |view| {
+    let outcome = fixture.run(&resolved, &plan(&resolved, &[2, 2], draft(0)), |view| {
         let all: u64 = view.apps.iter().map(|app| app.thread_instructions).sum();
         let cycles = f64::from(u32::try_from(view.now - view.since).unwrap());
         let found = f64::from(u32::try_from(all).unwrap());
         assert!(found <= peak * cycles + 64.0, "{found} in {cycles} cycles of {peak}");
         seen.iter_mut().zip(&view.apps).for_each(|(sum, app)| *sum += app.thread_instructions);
-        plan(&resolved, &[2, 2], asked(view.now))
+        plan(&resolved, &[2, 2], draft(view.now))
     });
     for (seen, counts) in seen.iter().zip(&outcome.kernels) {
         let whole = counts.thread_instructions;

@@ -124,7 +124,7 @@ fn warps_that_miss_on_one_page_make_one_walk() {
     };
     let one = counts(1);
     assert_eq!((one.l1.misses, one.l1.merges, one.l2.misses), (1, 1, 1));
-    // Two SMs: each asks once, the second joins the walk.
+    // Two SMs: each requests the page once, the second joins the walk.
     let two = counts(2);
     assert_eq!((two.l1.misses, two.l1.merges), (2, 2));
     assert_eq!((two.l2.misses, two.l2.merges, two.reads.reads()), (1, 1, 4));

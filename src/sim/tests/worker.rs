@@ -72,11 +72,11 @@ fn the_queue_is_real_traffic_and_larger_tasks_have_less_of_it() {
         Scripts::new(vec![workers]).under(&resolved, &waking(&resolved, &[8], vec![]))
     };
     let (one, ten) = (run(1), run(10));
-    let asked = |run: &crate::Outcome| run.kernels[0].l2.accesses();
-    // Each worker asks once more than it gets.
-    assert_eq!(asked(&one), one.kernels[0].tasks + one.kernels[0].workers);
+    let accesses = |run: &crate::Outcome| run.kernels[0].l2.accesses();
+    // Each worker makes one request more than it gets tasks.
+    assert_eq!(accesses(&one), one.kernels[0].tasks + one.kernels[0].workers);
     assert_eq!((one.kernels[0].tasks, ten.kernels[0].tasks), (6400, 640));
-    assert_eq!(asked(&ten), 640 + ten.kernels[0].workers);
+    assert_eq!(accesses(&ten), 640 + ten.kernels[0].workers);
     assert!(one.cycles > ten.cycles, "{} and {}", one.cycles, ten.cycles);
 }
 
@@ -181,7 +181,7 @@ fn warps_that_leave_a_block_early_wait_for_the_others_at_its_end() {
 #[test]
 fn a_quota_that_falls_and_rises_again_leaves_as_many_as_it_says() {
     let resolved = small("400");
-    // 5 CTAs shrink to 1 and are to be 3 again while those who have to leave still run.
+    // 5 CTAs shrink to 1 and are to be 3 again while those that have to leave still run.
     for (low, high) in [(1, 3), (0, 1), (2, 3), (2, 4)] {
         let script = Script::new(&resolved, &chain(800), 1, 4000, 32);
         let fixture = Scripts::new(vec![script.working(&resolved, 1, false, Resize::InPlace)]);
@@ -203,7 +203,7 @@ fn a_quota_that_falls_and_rises_again_leaves_as_many_as_it_says() {
 /// Quotas of two applications on all SMs, or nothing for one of them, and when the next
 /// plan comes.
 fn any_plans() -> impl Strategy<Value = Vec<(u32, u32, u64)>> {
-    let quotas = (0_u32..=8, 0_u32..=8).prop_filter("somebody runs", |(a, b)| a + b > 0);
+    let quotas = (0_u32..=8, 0_u32..=8).prop_filter("an application runs", |(a, b)| a + b > 0);
     proptest::collection::vec((quotas, 1_u64..6000), 1..12)
         .prop_map(|plans| plans.into_iter().map(|((a, b), cycles)| (a, b, cycles)).collect())
 }
