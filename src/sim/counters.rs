@@ -1,23 +1,22 @@
-//! What the machine counts, per kernel launch. Plain sums: adding over
-//! launches, applications or intervals is always right.
+//! What the machine counts per kernel launch. Plain sums: they may be added over launches,
+//! applications and intervals. The counters of samples are extrapolated to the whole launch.
 
 use gpumodel_core::isa::Unit;
 use gpumodel_core::units::{AppId, Cycle};
 
 use crate::memory::packet::{Origin, Packet, RequestKind};
 
-/// Causes of scheduler slot-cycles: Warped-Slicer Fig. 1's and those that it
-/// leaves out.
+/// Causes of scheduler slot-cycles: those of Warped-Slicer's Fig. 1 and those that it leaves
+/// out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// An instruction issued.
     Issued,
-    /// Every warp waits for memory, most of all.
+    /// Warps wait, most of them for memory.
     LongMemoryLatency,
     /// Results of arithmetic are not ready.
     ShortRaw,
-    /// A unit, the load/store queue or the active set of a two-level scheduler is
-    /// taken.
+    /// A unit, the load/store queue or the active set of a two-level scheduler is busy.
     ExecutionResource,
     /// Branch, fetch or instruction buffer.
     InstructionBufferEmpty,
@@ -57,8 +56,8 @@ impl Cause {
 /// Slot-cycles by [`Cause`].
 pub type StallStack = [f64; Cause::ALL.len()];
 
-/// Requests of one cache level, in sectors of 32 bytes: what asks for a whole line
-/// of four counts as four.
+/// Requests of one cache level in sectors of 32 bytes: a request for a whole line of four
+/// counts as four.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounts {
     /// Reads that found their sector.
@@ -69,7 +68,7 @@ pub struct CacheCounts {
     pub read_misses: u64,
     /// Writes that found their sector.
     pub write_hits: u64,
-    /// Writes to a sector on its way.
+    /// Writes to a pending sector.
     pub write_merges: u64,
     /// Writes that missed.
     pub write_misses: u64,
@@ -82,36 +81,44 @@ impl CacheCounts {
         self.reads() + self.write_hits + self.write_merges + self.write_misses
     }
 
-    /// Adds what lies between two readings of other counters.
+    /// Adds the growth of other counters between two readings.
     #[inline]
     pub(crate) fn grow(&mut self, before: &Self, after: &Self) {
-        self.read_hits += after.read_hits - before.read_hits;
-        self.read_merges += after.read_merges - before.read_merges;
-        self.read_misses += after.read_misses - before.read_misses;
-        self.write_hits += after.write_hits - before.write_hits;
-        self.write_merges += after.write_merges - before.write_merges;
-        self.write_misses += after.write_misses - before.write_misses;
+        let growth = after.values().into_iter().zip(before.values());
+        self.values_mut().into_iter().zip(growth).for_each(|(own, (now, then))| *own += now - then);
     }
 
     /// Adds what was counted once for each of `sectors` sectors.
     #[inline]
     pub(crate) fn add(&mut self, counted: &Self, sectors: u16) {
         let sectors = u64::from(sectors);
-        self.read_hits += counted.read_hits * sectors;
-        self.read_merges += counted.read_merges * sectors;
-        self.read_misses += counted.read_misses * sectors;
-        self.write_hits += counted.write_hits * sectors;
-        self.write_merges += counted.write_merges * sectors;
-        self.write_misses += counted.write_misses * sectors;
+        self.values_mut()
+            .into_iter()
+            .zip(counted.values())
+            .for_each(|(own, n)| *own += n * sectors);
     }
 
-    /// Reads among them.
+    #[inline]
+    fn values(&self) -> [u64; 6] {
+        let Self { read_hits, read_merges, read_misses, .. } = *self;
+        let Self { write_hits, write_merges, write_misses, .. } = *self;
+        [read_hits, read_merges, read_misses, write_hits, write_merges, write_misses]
+    }
+
+    #[inline]
+    fn values_mut(&mut self) -> [&mut u64; 6] {
+        let Self { read_hits, read_merges, read_misses, write_hits, write_merges, write_misses } =
+            self;
+        [read_hits, read_merges, read_misses, write_hits, write_merges, write_misses]
+    }
+
+    /// Sector requests that read.
     #[must_use]
     pub fn reads(&self) -> u64 {
         self.read_hits + self.read_merges + self.read_misses
     }
 
-    /// Requests whose sector was on its way already.
+    /// Requests whose sector was pending.
     #[must_use]
     pub fn merges(&self) -> u64 {
         self.read_merges + self.write_merges
@@ -127,11 +134,11 @@ impl CacheCounts {
 /// Look-ups in a TLB, one per page and memory instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TlbCounts {
-    /// Pages that were there.
+    /// Pages that were found.
     pub hits: u64,
-    /// Pages that were on their way already.
+    /// Pages with an outstanding miss.
     pub merges: u64,
-    /// Pages that were asked for further down.
+    /// Pages that missed.
     pub misses: u64,
 }
 
@@ -143,35 +150,34 @@ impl TlbCounts {
     }
 }
 
-/// Address translation for one launch. What several launches wait for is booked
-/// for the one that asked first.
+/// Address translation for one launch. A miss that several launches wait for counts for the
+/// first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranslationCounts {
     /// The L1 TLBs; their misses are the accesses of the L2 TLB.
     pub l1: TlbCounts,
     /// The L2 TLB; its misses are page walks.
     pub l2: TlbCounts,
-    /// What walks read through the L2 cache, beside [`KernelCounts::l2`]. What
-    /// misses there is among [`KernelCounts::dram_reads`].
+    /// Reads of walks at the L2 cache, not part of [`KernelCounts::l2`]. Their misses are part
+    /// of [`KernelCounts::dram_reads`].
     pub reads: CacheCounts,
-    /// Sectors of pages that moved over the crossbar, read and written at the L2
-    /// cache, beside [`KernelCounts::l2`]. What misses there is among
-    /// [`KernelCounts::dram_reads`].
+    /// Sectors of pages that moved over the crossbar, read and written at the L2 cache, not
+    /// part of [`KernelCounts::l2`]. Their misses are part of [`KernelCounts::dram_reads`].
     pub copies: CacheCounts,
     /// Pages that were not in memory.
     pub faults: u64,
 }
 
 impl TranslationCounts {
-    /// Adds what was counted elsewhere.
-    pub(crate) fn join(&mut self, other: &Self) {
+    /// Adds the counts of another run.
+    fn join(&mut self, other: &Self) {
         for (own, more) in [(&mut self.l1, &other.l1), (&mut self.l2, &other.l2)] {
             own.hits += more.hits;
             own.merges += more.merges;
             own.misses += more.misses;
         }
-        self.reads.grow(&CacheCounts::default(), &other.reads);
-        self.copies.grow(&CacheCounts::default(), &other.copies);
+        self.reads.add(&other.reads, 1);
+        self.copies.add(&other.copies, 1);
         self.faults += other.faults;
     }
 }
@@ -183,18 +189,18 @@ pub struct FetchCounts {
     pub inner_lines: u64,
     /// Waits of a warp for a line that its inner cache lacked.
     pub inner_misses: u64,
-    /// Waits for a line that was on its way already.
+    /// Waits for a pending line.
     pub inner_merges: u64,
-    /// Lines asked of the outer caches, prefetches included.
+    /// Lines looked up in the outer caches, prefetches included.
     pub outer_lines: u64,
-    /// Lines among them that the outer caches asked of the L2.
+    /// Lines among them that the outer caches requested from the L2.
     pub outer_misses: u64,
-    /// Sectors of code asked of the L2.
+    /// Sectors of code requested from the L2.
     pub l2: CacheCounts,
 }
 
 impl FetchCounts {
-    /// Adds what lies between two readings of other counters, but for the L2's.
+    /// Adds the growth of other counters between two readings, except those of the L2.
     pub(crate) fn grow(&mut self, before: &Self, after: &Self) {
         self.inner_lines += after.inner_lines - before.inner_lines;
         self.inner_misses += after.inner_misses - before.inner_misses;
@@ -215,16 +221,16 @@ pub struct ConstantCounts {
     pub passes: u64,
     /// Lines that the inner caches lacked.
     pub misses: u64,
-    /// Lines that were on their way already.
+    /// Lines that were pending.
     pub merges: u64,
-    /// Lines that the outer caches asked of the L2.
+    /// Lines that the outer caches requested from the L2.
     pub outer_misses: u64,
-    /// Sectors of constants asked of the L2.
+    /// Sectors of constants requested from the L2.
     pub l2: CacheCounts,
 }
 
 impl ConstantCounts {
-    /// Adds what lies between two readings of other counters, but for the L2's.
+    /// Adds the growth of other counters between two readings, except those of the L2.
     pub(crate) fn grow(&mut self, before: &Self, after: &Self) {
         self.accesses += after.accesses - before.accesses;
         self.without_address += after.without_address - before.without_address;
@@ -244,9 +250,9 @@ pub struct SmCounts {
     pub warp_instructions: u64,
     /// Its L1's sector requests.
     pub l1: CacheCounts,
-    /// Its instruction caches; the sectors at the L2 are the slices'.
+    /// Its instruction caches; the slices count the sectors at the L2.
     pub fetch: FetchCounts,
-    /// Its constant cache; the sectors at the L2 are the slices'.
+    /// Its constant cache; the slices count the sectors at the L2.
     pub constant: ConstantCounts,
     /// Slot-cycles by cause while its schedulers held warps.
     pub stalls: StallStack,
@@ -255,7 +261,7 @@ pub struct SmCounts {
 /// Everything counted for one launch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelCounts {
-    /// Whose launch it is.
+    /// The application of the launch.
     pub app: AppId,
     /// When its launch began.
     pub start: Cycle,
@@ -267,18 +273,17 @@ pub struct KernelCounts {
     pub ctas_started: u64,
     /// CTAs retired.
     pub ctas_retired: u64,
-    /// CTAs that were flushed before their end: they start again, or their
-    /// application was stopped.
+    /// CTAs flushed before their end: they start again, or their application was stopped.
     pub ctas_killed: u64,
-    /// Warp instructions of killed CTAs, among [`KernelCounts::warp_instructions`].
+    /// Warp instructions of killed CTAs, part of [`KernelCounts::warp_instructions`].
     pub lost_instructions: u64,
     /// Warp instructions.
     pub warp_instructions: u64,
-    /// Those among them that running as workers has added.
+    /// Warp instructions among them that were added for running as workers.
     pub added_instructions: u64,
-    /// Workers that came.
+    /// Workers started.
     pub workers: u64,
-    /// Tasks that they took.
+    /// Tasks of the workers.
     pub tasks: u64,
     /// Active lanes summed over warp instructions.
     pub thread_instructions: u64,
@@ -286,10 +291,10 @@ pub struct KernelCounts {
     pub by_unit: [u64; Unit::ALL.len()],
     /// Warp instructions with an opcode that no table row knows.
     pub unknown_opcodes: u64,
-    /// Barriers whose number or count the trace does not tell.
+    /// Barriers whose number or count the trace does not have.
     pub assumed_barriers: u64,
-    /// Waits for groups of asynchronous copies whose number the trace does not
-    /// tell: all groups are waited for.
+    /// Waits for groups of asynchronous copies whose number the trace does not have: they wait
+    /// for all groups.
     pub assumed_waits: u64,
     /// Accesses through generic addresses.
     pub generic_accesses: u64,
@@ -299,18 +304,18 @@ pub struct KernelCounts {
     pub l1: CacheCounts,
     /// L2 sector requests.
     pub l2: CacheCounts,
-    /// Those among [`KernelCounts::l2`] that saved or restored the state of CTAs.
+    /// L2 sector requests among them that saved or restored the state of CTAs.
     pub state: CacheCounts,
     /// Address translation, where the machine has it.
     pub translation: TranslationCounts,
-    /// Instruction fetch; nothing on a machine without instruction caches.
+    /// Instruction fetch; 0 on a machine without instruction caches.
     pub fetch: FetchCounts,
     /// Constant loads; on a machine without constant caches only those without
     /// addresses.
     pub constant: ConstantCounts,
-    /// Sectors read from DRAM: all that the accesses moved, code and constants included.
+    /// Sectors moved by DRAM reads, code and constants included.
     pub dram_reads: u64,
-    /// Sectors written to DRAM: all that the accesses moved.
+    /// Sectors moved by DRAM writes.
     pub dram_writes: u64,
     /// DRAM accesses to an open row.
     pub row_hits: u64,
@@ -320,33 +325,160 @@ pub struct KernelCounts {
     pub stalls: StallStack,
     /// Slot-cycles of all schedulers of the GPU from the first CTA on.
     pub slot_cycles: f64,
-    /// Those of them in which the scheduler's SM held a CTA of the launch.
+    /// Slot-cycles among them in which the scheduler's SM held a CTA of the launch.
     pub held_slots: f64,
 }
 
 impl KernelCounts {
-    /// The last request was for the state of a CTA; `before` are the L2's counters
+    /// Counts the last request as one for the state of a CTA; `before` are the L2's counters
     /// before it.
-    pub(crate) fn note_state(&mut self, before: &CacheCounts) {
+    pub(crate) fn count_state(&mut self, before: &CacheCounts) {
         let after = self.l2;
         self.state.grow(before, &after);
     }
 
-    /// The counters that a request feeds at its slice.
+    /// The counters of a request at its slice.
     pub(crate) fn slice_counts(&mut self, packet: &Packet) -> &mut CacheCounts {
         match packet.origin {
-            Origin::Sm => self.l2_of(packet.ask),
             Origin::Walk => &mut self.translation.reads,
             Origin::Copy => &mut self.translation.copies,
+            Origin::Sm => match packet.kind {
+                RequestKind::Code => &mut self.fetch.l2,
+                RequestKind::Constant => &mut self.constant.l2,
+                RequestKind::Read
+                | RequestKind::Write
+                | RequestKind::WriteBack
+                | RequestKind::Atomic
+                | RequestKind::Reduction => &mut self.l2,
+            },
         }
     }
 
-    /// The L2 counters that a request feeds: code and constants have their own.
-    fn l2_of(&mut self, ask: RequestKind) -> &mut CacheCounts {
-        match ask {
-            RequestKind::Code => &mut self.fetch.l2,
-            RequestKind::Constant => &mut self.constant.l2,
-            _ => &mut self.l2,
+    /// Adds the counts of another run of the same launch, except its times.
+    pub fn join(&mut self, other: &Self) {
+        let mut other = other.clone();
+        let counts = self.growing().into_iter().zip(other.growing());
+        counts.for_each(|(own, more)| *own += *more);
+        self.ctas_started += other.ctas_started;
+        self.ctas_retired += other.ctas_retired;
+        self.ctas_killed += other.ctas_killed;
+        self.lost_instructions += other.lost_instructions;
+        self.added_instructions += other.added_instructions;
+        self.workers += other.workers;
+        self.tasks += other.tasks;
+        self.by_unit.iter_mut().zip(other.by_unit).for_each(|(own, more)| *own += more);
+        self.shared_passes += other.shared_passes;
+        self.l1.add(&other.l1, 1);
+        self.l2.add(&other.l2, 1);
+        self.fetch.l2.add(&other.fetch.l2, 1);
+        self.constant.l2.add(&other.constant.l2, 1);
+        self.translation.join(&other.translation);
+        self.dram_reads += other.dram_reads;
+        self.row_hits += other.row_hits;
+        self.row_misses += other.row_misses;
+        self.stalls.iter_mut().zip(other.stalls).for_each(|(own, more)| *own += more);
+        self.slot_cycles += other.slot_cycles;
+        self.held_slots += other.held_slots;
+    }
+
+    /// Divides the DRAM's accesses into row hits and misses in the same proportion as before.
+    fn rescale_rows(&mut self) {
+        let accesses = self.dram_reads + self.dram_writes;
+        let before = self.row_hits + self.row_misses;
+        #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+        let factor = if before == 0 { 0.0 } else { accesses as f64 / before as f64 };
+        self.row_hits = product(self.row_hits, factor).min(accesses);
+        self.row_misses = if before == 0 { 0 } else { accesses - self.row_hits };
+    }
+
+    /// Sets the instructions to those of the trace and corrects the mix.
+    pub fn set_instructions(&mut self, warps: u64, threads: u64) {
+        let mixed: u64 = self.by_unit.iter().sum();
+        if let Some(largest) = self.by_unit.iter_mut().max() {
+            *largest = (*largest + warps).saturating_sub(mixed);
         }
+        self.warp_instructions = warps;
+        self.thread_instructions = threads;
+    }
+
+    /// Turns the counters of `runs` samples that together have 1/`factor` of a launch's
+    /// instructions into those of the whole launch. Counts that grow with the CTAs are
+    /// multiplied; the L2's misses of code and constants, which all CTAs share, are counted
+    /// once.
+    pub fn extrapolate(&mut self, factor: f64, runs: u64) {
+        let shared = self.fetch.l2.misses() + self.constant.l2.misses();
+        let times = |count: &mut u64| *count = product(*count, factor);
+        for cache in [&mut self.l1, &mut self.l2, &mut self.fetch.l2, &mut self.constant.l2] {
+            cache.values_mut().into_iter().for_each(times);
+        }
+        for cache in [&mut self.fetch.l2, &mut self.constant.l2] {
+            let misses = product(cache.read_misses, 1.0 / factor) / runs;
+            cache.read_hits += cache.read_misses.saturating_sub(misses);
+            cache.read_misses = misses;
+        }
+        self.growing().into_iter().for_each(times);
+        self.by_unit.iter_mut().for_each(times);
+        let own = self.dram_reads.saturating_sub(shared);
+        self.dram_reads = product(own, factor) + shared.min(self.dram_reads) / runs;
+        self.rescale_rows();
+    }
+
+    /// The counts that grow with the CTAs, except those by unit, of the L1 and L2, and of reads
+    /// from DRAM.
+    fn growing(&mut self) -> [&mut u64; 18] {
+        let fetch = &mut self.fetch;
+        let constant = &mut self.constant;
+        [
+            &mut self.warp_instructions,
+            &mut self.thread_instructions,
+            &mut self.unknown_opcodes,
+            &mut self.generic_accesses,
+            &mut self.assumed_barriers,
+            &mut self.assumed_waits,
+            &mut fetch.inner_lines,
+            &mut fetch.inner_misses,
+            &mut fetch.inner_merges,
+            &mut fetch.outer_lines,
+            &mut fetch.outer_misses,
+            &mut constant.accesses,
+            &mut constant.without_address,
+            &mut constant.passes,
+            &mut constant.misses,
+            &mut constant.merges,
+            &mut constant.outer_misses,
+            &mut self.dram_writes,
+        ]
+    }
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are below 2^53 and factors positive"
+)]
+fn product(count: u64, factor: f64) -> u64 {
+    (count as f64 * factor).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KernelCounts;
+
+    #[test]
+    fn counts_grow_but_code_is_fetched_once() {
+        let mut counts =
+            KernelCounts { warp_instructions: 10, dram_reads: 108, ..Default::default() };
+        counts.l2.read_misses = 100;
+        counts.fetch.l2.read_hits = 2;
+        counts.fetch.l2.read_misses = 8;
+        let other = counts.clone();
+        counts.join(&other);
+        counts.extrapolate(8.0, 2);
+        assert_eq!(counts.warp_instructions, 160);
+        assert_eq!(counts.l2.read_misses, 1600);
+        assert_eq!(counts.fetch.l2.read_misses, 8);
+        assert_eq!(counts.fetch.l2.accesses(), 160);
+        assert_eq!(counts.dram_reads, 1608);
     }
 }

@@ -32,7 +32,6 @@ mod gpu;
 mod interval;
 mod memory;
 mod mmu;
-mod scaling;
 mod slab;
 mod sm;
 #[cfg(test)]
@@ -54,6 +53,6 @@ pub use gpu::timeline::{CtaSpan, Residency, Sample};
 pub use gpu::workers::{AddedSegment, AddedSegments, Line, TASK_BARRIER, Worker};
 pub use gpu::{Gpu, Pause};
 pub use interval::ProfileImage;
-pub use memory::presumed_l2_hits::PresumedL2Hits;
+pub use memory::PresumedL2Hits;
 pub use mmu::AppMemory;
 pub use sm::{Limit, Need};

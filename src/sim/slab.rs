@@ -1,8 +1,8 @@
-//! Records in flight, addressed by number; freed places are used again.
+//! Records in flight, addressed by number; freed numbers are used again.
 
 use gpumodel_core::units::{to_u32, to_usize};
 
-/// A table of records whose numbers stay valid until they are taken out.
+/// A table of records whose numbers stay valid until they are removed.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     records: Vec<T>,
@@ -14,7 +14,7 @@ impl<T: Copy> Slab<T> {
         Self { records: Vec::new(), free: Vec::new() }
     }
 
-    /// Puts a record in and gives its number.
+    /// Adds a record and returns its number.
     pub(crate) fn insert(&mut self, record: T) -> u32 {
         if let Some(number) = self.free.pop() {
             self.records[to_usize(number)] = record;
@@ -32,7 +32,7 @@ impl<T: Copy> Slab<T> {
         &mut self.records[to_usize(number)]
     }
 
-    /// Takes a record out.
+    /// Removes a record.
     pub(crate) fn remove(&mut self, number: u32) -> T {
         self.free.push(number);
         self.records[to_usize(number)]

@@ -169,7 +169,7 @@ impl Runner<'_> {
         let (warps, threads) = self.feed.instructions(index);
         let factor = float(warps) / float(counts.warp_instructions.max(1));
         counts.extrapolate(factor, to_u64(runs.len()));
-        counts.settle_instructions(warps, threads);
+        counts.set_instructions(warps, threads);
         counts.end = counts.first_cta + rounded(estimate.cycles);
         let launch = counts.first_cta - counts.start;
         let ctas_run = runs.iter().map(|run| to_u64(run.chosen.len())).sum();

@@ -17,7 +17,7 @@ const POLYNOMIALS: [u64; 17] = [
 pub(crate) struct SetIndex {
     sets: u32,
     kind: Kind,
-    /// Takes from a line number what chooses its slice; with the line's shift.
+    /// Removes the bits of a line number that choose its slice; with the line's shift.
     within: Option<(Arc<AddressMap>, u32)>,
 }
 
@@ -33,8 +33,8 @@ enum Kind {
 }
 
 impl SetIndex {
-    /// An index over `sets` sets (at least 1). Polynomial and XOR hashing need a
-    /// power of two above 1; other counts use the remainder of the division.
+    /// An index of `sets` sets (at least 1). Polynomial and XOR hashing need a power of two
+    /// above 1; other numbers of sets use the remainder of the division.
     pub(crate) fn new(sets: u32, hash: SetHash) -> Self {
         let kind = if !sets.is_power_of_two() || sets > 1 << 16 {
             Kind::Modulo
@@ -50,9 +50,9 @@ impl SetIndex {
         Self { sets, kind, within: None }
     }
 
-    /// The same over the lines, of `1 << shift` bytes, of one slice: all lines of a
-    /// slice agree in what chooses it, which must not choose the set too. Hashes
-    /// of all bits need no such care.
+    /// The same for the lines of `1 << shift` bytes of one slice: the bits that choose a slice
+    /// are equal in all its lines and must not choose the set too. Hashes use all bits and are
+    /// not affected.
     pub(crate) fn within_slice(self, map: Arc<AddressMap>, shift: u32) -> Self {
         match self.kind {
             Kind::Mask | Kind::Modulo => Self { within: Some((map, shift)), ..self },

@@ -1,4 +1,4 @@
-//! Outstanding misses: one entry per sector, with the requests that wait on it.
+//! Outstanding misses: one entry per sector with the requests that wait for it.
 
 use gpumodel_core::units::{to_u32, to_usize};
 
@@ -6,23 +6,23 @@ use super::table::Table;
 
 const NONE: u32 = u32::MAX;
 
-/// What became of a request that may join an outstanding miss.
+/// Whether a request joined an outstanding miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Merge {
     /// No miss of that sector is outstanding.
     Absent,
-    /// It waits on the outstanding miss.
+    /// It waits for the outstanding miss.
     Merged,
-    /// The entry takes no more requests.
+    /// The entry has room for no more requests.
     Full,
 }
 
 /// The table of outstanding sector misses; waiters are of type `W`.
 #[derive(Clone, Debug)]
 pub(crate) struct Mshr<W> {
-    places: Table,
+    slots: Table,
     entries: Vec<Entry>,
-    /// Entries that are not in use.
+    /// Unused entries.
     free: Vec<u32>,
     merge_limit: u32,
     waiters: Vec<(W, u32)>,
@@ -41,7 +41,7 @@ impl<W: Copy> Mshr<W> {
     /// A table of `capacity` entries with up to `merge_limit` requests each.
     pub(crate) fn new(capacity: u32, merge_limit: u32) -> Self {
         Self {
-            places: Table::new(to_usize(capacity)),
+            slots: Table::new(to_usize(capacity)),
             entries: vec![Entry { first: NONE, last: NONE, count: 0 }; to_usize(capacity)],
             free: (0..capacity).rev().collect(),
             merge_limit,
@@ -55,9 +55,9 @@ impl<W: Copy> Mshr<W> {
         self.free.is_empty()
     }
 
-    /// Lets `waiter` wait on an outstanding miss of `sector`, if there is one.
+    /// Lets `waiter` wait for the outstanding miss of `sector`, if there is one.
     pub(crate) fn merge(&mut self, sector: u64, waiter: W) -> Merge {
-        let Some(place) = self.places.get(sector) else { return Merge::Absent };
+        let Some(place) = self.slots.get(sector) else { return Merge::Absent };
         let Entry { last, count, .. } = self.entries[to_usize(place)];
         if count >= self.merge_limit {
             return Merge::Full;
@@ -73,18 +73,17 @@ impl<W: Copy> Mshr<W> {
     /// Opens an entry for `sector` with its first request.
     ///
     /// # Panics
-    /// When the table is full: the caller asks [`Mshr::is_full`] first.
+    /// When the table is full: the caller checks [`Mshr::is_full`] first.
     pub(crate) fn open(&mut self, sector: u64, waiter: W) {
-        let place = self.free.pop().expect("the caller asked whether an entry is free");
+        let place = self.free.pop().expect("the caller checked that an entry is free");
         let node = self.new_waiter(waiter);
         self.entries[to_usize(place)] = Entry { first: node, last: node, count: 1 };
-        self.places.insert(sector, place);
+        self.slots.insert(sector, place);
     }
 
-    /// Closes the entry of `sector`: its requests are appended to `out` in the
-    /// order in which they came.
+    /// Closes the entry of `sector` and appends its requests to `out` in order of arrival.
     pub(crate) fn close(&mut self, sector: u64, out: &mut Vec<W>) {
-        let Some(place) = self.places.remove(sector) else { return };
+        let Some(place) = self.slots.remove(sector) else { return };
         self.free.push(place);
         let mut node = self.entries[to_usize(place)].first;
         while node != NONE {

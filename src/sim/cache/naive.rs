@@ -1,5 +1,5 @@
-//! A cache that is plainly right: lines with time stamps, searched one by one,
-//! written from what the policies mean. The fast one must do what it does.
+//! A simple cache as an oracle for the fast one: lines with time stamps, searched one by
+//! one. The tests at the end compare the tag array with it.
 
 use std::collections::BTreeMap;
 
@@ -28,13 +28,13 @@ pub(crate) fn spec(sets: u32, ways: u32) -> Cache {
     }
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Did {
     Kept,
     Down,
-    /// Its sector is on its way and will be changed.
-    Joins,
+    /// Its sector is pending and will be changed.
+    Pending,
     /// Its sector must be fetched first.
     Fetch,
     NoWay,
@@ -52,7 +52,7 @@ pub(crate) struct Sector {
 #[derive(Clone, Debug)]
 struct Held {
     line: u64,
-    came: u64,
+    filled: u64,
     used: u64,
     sectors: [Sector; 8],
 }
@@ -68,7 +68,7 @@ pub(crate) struct Naive {
     clock: u64,
     draws: u64,
     /// Written to the next level: byte address and bytes.
-    pub(crate) left: Vec<(u64, u32)>,
+    pub(crate) written_back: Vec<(u64, u32)>,
     pub(crate) counts: CacheCounts,
 }
 
@@ -81,35 +81,35 @@ impl Naive {
             pointers: BTreeMap::new(),
             clock: 0,
             draws: 0,
-            left: vec![],
+            written_back: vec![],
             counts: CacheCounts::default(),
         };
         naive.resize(spec.ways);
         naive
     }
 
-    /// Forgets everything and has so many ways from now on.
+    /// Removes all lines and changes the number of ways.
     pub(crate) fn resize(&mut self, ways: u32) {
         self.sets = vec![vec![None; ways as usize]; self.spec.sets as usize];
         self.pointers.clear();
     }
 
-    /// Writes down what is dirty, but for lines from `dead` on.
+    /// Writes dirty sectors back except those of lines from `dead` on.
     pub(crate) fn flush(&mut self, dead: u64) {
         let ways = self.sets.first().map_or(0, Vec::len);
         let all = (0..ways).flat_map(|way| self.sets.iter().map(move |set| set[way].clone()));
         for held in all.flatten().collect::<Vec<_>>() {
             if held.line * u64::from(self.spec.line_bytes) < dead {
-                self.write_down(&held);
+                self.write_back(&held);
             }
         }
     }
 
-    fn write_down(&mut self, held: &Held) {
+    fn write_back(&mut self, held: &Held) {
         for (place, sector) in held.sectors.iter().enumerate().filter(|(_, s)| s.dirty) {
             let inside = u64::from(self.spec.sector_bytes) * place as u64;
             let address = held.line * u64::from(self.spec.line_bytes) + inside;
-            self.left.push((address, if sector.here { u32::MAX } else { sector.written }));
+            self.written_back.push((address, if sector.here { u32::MAX } else { sector.written }));
         }
     }
 
@@ -122,7 +122,7 @@ impl Naive {
         self.sets.iter_mut().flatten().flatten().find(|held| held.line == line)
     }
 
-    /// The state of a sector; all false where there is none.
+    /// The state of a sector; all false where its line is absent.
     pub(crate) fn sector(&self, address: u64) -> Sector {
         let (line, sector) = self.place(address);
         let held = self.sets.iter().flatten().flatten().find(|held| held.line == line);
@@ -168,17 +168,17 @@ impl Naive {
         to_usize(set)
     }
 
-    /// Gives the line a way, if it has none; false when none may be taken.
-    pub(crate) fn take_line(&mut self, address: u64) -> bool {
+    /// Gives the line a way, if it has none; false when no way may be evicted.
+    pub(crate) fn allocate(&mut self, address: u64) -> bool {
         let (line, _) = self.place(address);
         if self.held(line).is_none() {
             let set = self.set_of(line);
             let Some(way) = self.way_for(set) else { return false };
             if let Some(old) = self.sets[set][way].take() {
-                self.write_down(&old);
+                self.write_back(&old);
             }
-            let came = self.clock + 1;
-            let held = Held { line, came, used: came, sectors: Default::default() };
+            let now = self.clock + 1;
+            let held = Held { line, filled: now, used: now, sectors: Default::default() };
             self.sets[set][way] = Some(held);
         }
         self.use_line(address);
@@ -200,27 +200,27 @@ impl Naive {
         spared.or_else(|| self.choose(set, settled))
     }
 
-    /// The policy's choice among the ways that may go, of a full set.
-    fn choose(&mut self, set: usize, may_go: Vec<bool>) -> Option<usize> {
-        let ways = may_go.len();
+    /// The policy's choice among the ways of a full set that may be evicted.
+    fn choose(&mut self, set: usize, evictable: Vec<bool>) -> Option<usize> {
+        let ways = evictable.len();
         let oldest = |age: fn(&Held) -> u64| {
             let age = |way: &usize| age(self.sets[set][*way].as_ref().unwrap());
-            (0..ways).filter(|&way| may_go[way]).min_by_key(age)
+            (0..ways).filter(|&way| evictable[way]).min_by_key(age)
         };
         match self.spec.replacement {
             ReplacementPolicy::Lru => oldest(|held| held.used),
-            ReplacementPolicy::Fifo => oldest(|held| held.came),
-            ReplacementPolicy::TreeLru => self.follow(set, 0, ways.next_power_of_two(), &may_go),
+            ReplacementPolicy::Fifo => oldest(|held| held.filled),
+            ReplacementPolicy::TreeLru => self.follow(set, 0, ways.next_power_of_two(), &evictable),
             ReplacementPolicy::Random => {
                 let start = to_usize(self.draw() % to_u64(ways));
-                (start..start + ways).map(|way| way % ways).find(|&way| may_go[way])
+                (start..start + ways).map(|way| way % ways).find(|&way| evictable[way])
             }
         }
     }
 
     /// Where the pointers of the ways from `low` to before `high` lead.
-    fn follow(&self, set: usize, low: usize, high: usize, may_go: &[bool]) -> Option<usize> {
-        if !(low..high).any(|way| may_go.get(way) == Some(&true)) {
+    fn follow(&self, set: usize, low: usize, high: usize, evictable: &[bool]) -> Option<usize> {
+        if !(low..high).any(|way| evictable.get(way) == Some(&true)) {
             return None;
         }
         if high - low == 1 {
@@ -228,7 +228,7 @@ impl Naive {
         }
         let middle = (low + high) / 2;
         let (lower, upper) =
-            (self.follow(set, low, middle, may_go), self.follow(set, middle, high, may_go));
+            (self.follow(set, low, middle, evictable), self.follow(set, middle, high, evictable));
         match self.pointers.get(&(set, low, high)) {
             Some(true) => upper.or(lower),
             _ => lower.or(upper),
@@ -244,8 +244,8 @@ impl Naive {
         z ^ (z >> 31)
     }
 
-    /// A write of `bytes`, as the policies say. What waits for its sector is
-    /// counted by the caller.
+    /// A write of `bytes`, as the policies say. The caller counts writes that wait for their
+    /// sector.
     pub(crate) fn write(&mut self, address: u64, bytes: u32, local: bool) -> Did {
         let kept = match self.spec.write {
             WritePolicy::WriteBack => true,
@@ -265,19 +265,19 @@ impl Naive {
         }
         if now.coming {
             self.counts.write_merges += u64::from(!kept);
-            return if kept { Did::Joins } else { Did::Down };
+            return if kept { Did::Pending } else { Did::Down };
         }
         if miss == WriteMiss::Fetch && bytes != u32::MAX {
             return Did::Fetch;
         }
-        let takes = miss != WriteMiss::Around;
-        let taken = takes && self.take_line(address);
-        if takes && !taken && kept {
+        let allocates = miss != WriteMiss::Around;
+        let allocated = allocates && self.allocate(address);
+        if allocates && !allocated && kept {
             return Did::NoWay;
         }
         self.counts.write_hits += u64::from(now.written != 0);
         self.counts.write_misses += u64::from(now.written == 0);
-        if !taken {
+        if !allocated {
             return Did::Down;
         }
         self.change(address, |s| {
@@ -308,7 +308,7 @@ fn remainder(line: u64, sets: u64) -> u64 {
     })
 }
 
-/// The policies that go together, but for local memory of its own.
+/// The policies that may be combined, without those for local memory.
 pub(crate) const POLICIES: [(WritePolicy, WriteMiss, AllocatePolicy); 11] = {
     use AllocatePolicy::{OnFill, OnMiss};
     use WriteMiss::{Around, Fetch, Lazy};
@@ -377,7 +377,187 @@ pub(crate) fn sector_start(spec: &Cache, address: u64) -> u64 {
     address / u64::from(spec.sector_bytes) * u64::from(spec.sector_bytes)
 }
 
-/// Bytes of a sector that an access may touch: a part, another part, the whole.
+/// Bytes of a sector that an access may touch: a part, another part, or all.
 pub(crate) fn written_bytes() -> impl Strategy<Value = u32> {
     prop::sample::select(vec![0xff, 0xffff, 0xffff_0000, u32::MAX])
+}
+
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Naive, caches, remainder, spec};
+    use crate::cache::{Found, TagArray};
+    use crate::config::{Cache, ReplacementPolicy, SetHash};
+
+    /// One access of a pattern.
+    #[derive(Clone, Debug)]
+    enum Access {
+        /// Uses a line, or allocates a way for it and its sector.
+        Use { address: u64, writes: bool },
+        /// The same, and the sector arrives later.
+        Miss { address: u64 },
+        /// All pending sectors arrive.
+        FillAll,
+        /// Writes dirty sectors back and changes the number of ways.
+        Resize { ways: u32 },
+    }
+
+    fn accesses() -> impl Strategy<Value = Vec<Access>> {
+        let address = (0..60_u64, 0..8_u64).prop_map(|(line, sector)| line * 256 + sector * 32);
+        let both = (address.clone(), any::<bool>());
+        let one = prop_oneof![
+            12 => both.prop_map(|(address, writes)| Access::Use { address, writes }),
+            3 => address.prop_map(|address| Access::Miss { address }),
+            2 => Just(Access::FillAll),
+            1 => (1..=6_u32).prop_map(|ways| Access::Resize { ways }),
+        ];
+        prop::collection::vec(one, 1..400)
+    }
+
+    /// The two caches, which must agree.
+    struct Pair {
+        fast: TagArray,
+        plain: Naive,
+        largest: u32,
+        pending: Vec<u64>,
+    }
+
+    impl Pair {
+        fn new(cache: &Cache, guard: u32) -> Self {
+            let (fast, plain) = (TagArray::new(cache, guard), Naive::new(cache, guard));
+            Self { fast, plain, largest: cache.ways, pending: vec![] }
+        }
+
+        fn apply(&mut self, access: &Access) {
+            match *access {
+                Access::Use { address, writes } => self.touch(address, writes, false),
+                Access::Miss { address } => self.touch(address, false, true),
+                Access::FillAll => self.fill_all(),
+                Access::Resize { ways } => {
+                    self.fill_all();
+                    self.fast.flush(|_| false);
+                    self.plain.flush(u64::MAX);
+                    self.fast.resize(ways.min(self.largest));
+                    self.plain.resize(ways.min(self.largest));
+                }
+            }
+            let written = std::iter::from_fn(|| self.fast.next_write_back());
+            let written: Vec<(u64, u32)> = written.map(|w| (w.address, w.bytes)).collect();
+            assert_eq!(written, std::mem::take(&mut self.plain.written_back));
+        }
+
+        fn touch(&mut self, address: u64, writes: bool, later: bool) {
+            let (line, sector) = (self.fast.line_of(address), self.fast.sector_of(address));
+            let (found, way) = self.fast.lookup(line, sector);
+            let plain = self.plain.sector(address);
+            let should = match (plain.here, plain.coming, self.plain.has_line(address)) {
+                (true, _, _) => Found::Hit,
+                (_, true, _) => Found::Pending,
+                (_, _, true) => Found::SectorMiss,
+                _ => Found::LineMiss,
+            };
+            assert_eq!(found, should, "address {address:#x}");
+            let way = way.or_else(|| self.fast.allocate(line));
+            assert_eq!(way.is_some(), self.plain.allocate(address));
+            let Some(way) = way else { return };
+            self.fast.touch(way);
+            if later && !plain.here && !plain.coming {
+                self.fast.mark_pending(way, sector);
+                self.plain.change(address, |s| s.coming = true);
+                self.pending.push(address);
+            } else if !plain.coming {
+                self.fast.validate(way, sector);
+                self.plain.change(address, |s| s.here = true);
+            }
+            if writes {
+                self.fast.mark_dirty(way, sector);
+                self.plain.change(address, |s| s.dirty = true);
+            }
+        }
+
+        fn fill_all(&mut self) {
+            for address in self.pending.drain(..) {
+                self.fast.fill(self.fast.line_of(address), self.fast.sector_of(address));
+                self.plain.change(address, |s| (s.here, s.coming) = (true, false));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_tag_array_agrees_with_the_naive_cache(
+            cache in caches(),
+            guard in prop::sample::select(vec![0, 0, 25, 50, 100]),
+            accesses in accesses(),
+        ) {
+            let mut pair = Pair::new(&cache, guard);
+            accesses.iter().for_each(|access| pair.apply(access));
+        }
+    }
+
+    /// Lines that belong to set 3 of 16.
+    fn lines_of_a_set(hash: SetHash, count: usize) -> Vec<u64> {
+        let set = |line: u64| match hash {
+            SetHash::Linear => line % 16,
+            SetHash::Xor => (line ^ (line >> 4)) % 16,
+            SetHash::Ipoly => remainder(line, 16),
+        };
+        (0_u64..).filter(|&line| set(line) == 3).take(count).collect()
+    }
+
+    /// Hits of `rounds` rounds over `lines` after a first one that fetches them.
+    fn hits(cache: &Cache, lines: &[u64], rounds: usize) -> usize {
+        let mut tags = TagArray::new(cache, 0);
+        let mut hits = 0;
+        for round in 0..=rounds {
+            for &line in lines {
+                let (found, way) = tags.lookup(line, 0);
+                let way = way.or_else(|| tags.allocate(line)).unwrap();
+                tags.validate(way, 0);
+                tags.touch(way);
+                hits += usize::from(round > 0 && found == Found::Hit);
+            }
+        }
+        hits
+    }
+
+    #[test]
+    fn lines_of_one_set_all_stay_or_all_leave() {
+        for hash in [SetHash::Linear, SetHash::Xor, SetHash::Ipoly] {
+            for ways in [1, 2, 4, 6] {
+                for replacement in [ReplacementPolicy::Lru, ReplacementPolicy::Fifo] {
+                    let cache = Cache { hash, replacement, ..spec(16, ways) };
+                    let lines = lines_of_a_set(hash, ways as usize + 1);
+                    let fits = hits(&cache, &lines[1..], 50);
+                    assert_eq!(fits, 50 * ways as usize, "{hash:?}, {ways} lines in {ways} ways");
+                    assert_eq!(hits(&cache, &lines, 50), 0, "{hash:?}, one more line");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_line_too_many_thrashes_less_when_any_line_may_leave() {
+        for hash in [SetHash::Linear, SetHash::Xor, SetHash::Ipoly] {
+            let lines = lines_of_a_set(hash, 9);
+            let cache = |replacement| {
+                hits(&Cache { hash, replacement, ..spec(16, 8) }, &lines, 1000) as f64
+            };
+            assert_eq!(cache(ReplacementPolicy::Lru), 0.0);
+            // Each access evicts one of eight lines at most: well over half are still present
+            // when they are used again.
+            let random = cache(ReplacementPolicy::Random) / 9000.0;
+            assert!((0.6..0.9).contains(&random), "{hash:?}: hit rate {random}");
+            let tree = cache(ReplacementPolicy::TreeLru) / 9000.0;
+            assert!(tree < random, "{hash:?}: hit rate {tree}");
+        }
+    }
+
+    #[test]
+    fn the_same_random_lines_leave_in_every_run() {
+        let cache = Cache { replacement: ReplacementPolicy::Random, ..spec(1, 4) };
+        let lines: Vec<u64> = (0..6).collect();
+        let once = hits(&cache, &lines, 100);
+        assert_eq!(once, hits(&cache, &lines, 100));
+    }
 }

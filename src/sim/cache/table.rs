@@ -4,7 +4,7 @@ use gpumodel_core::units::to_usize;
 
 const EMPTY: u64 = u64::MAX;
 
-/// A key beside its number, so that both come with one line of the host's cache.
+/// A key next to its number, so that both lie in one line of the host's cache.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     key: u64,
@@ -27,7 +27,7 @@ impl Table {
         Self { slots: vec![FREE; slots], mask: slots - 1 }
     }
 
-    /// Removes everything and makes room for up to `capacity` keys.
+    /// Removes all keys and makes room for up to `capacity` of them.
     pub(crate) fn reset(&mut self, capacity: usize) {
         let slots = slots(capacity);
         self.slots.clear();
@@ -41,7 +41,7 @@ impl Table {
         self.find(key).map(|slot| self.slots[slot].value)
     }
 
-    /// Adds a key that is not there.
+    /// Adds a key that the map does not have.
     pub(crate) fn insert(&mut self, key: u64, value: u32) {
         let mut slot = self.home(key);
         while self.slots[slot].key != EMPTY {
@@ -90,7 +90,7 @@ impl Table {
     }
 }
 
-/// Slots for `capacity` keys: at most half of them are taken.
+/// Slots for `capacity` keys: at most half of them are used.
 fn slots(capacity: usize) -> usize {
     capacity.max(1).next_power_of_two() * 2
 }

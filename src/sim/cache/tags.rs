@@ -1,4 +1,5 @@
-//! The tag array of a sectored, set-associative cache.
+//! The tag array of a sectored, set-associative cache: which line each way holds, the
+//! states of its sectors, replacement and write-backs.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,11 +8,11 @@ use crate::config::{AddressMap, Cache};
 use gpumodel_core::units::{to_u32, to_usize};
 
 use super::SetIndex;
-use super::places::Places;
-use super::replacement::{Replacement, Replacing};
+use super::replacement::{Policy, Replacement};
+use super::table::Table;
 
-/// Places for leaving sectors at first: more than one look-up makes leave.
-const FEW: usize = 16;
+/// Initial room for write-backs: more than one look-up causes.
+const WRITE_BACKS: usize = 16;
 
 /// The states of the sectors of one way, one bit each.
 #[derive(Clone, Copy, Debug)]
@@ -20,20 +21,20 @@ struct Line {
     pending: u8,
     dirty: u8,
     /// Some of its bytes were written without fetching the rest.
-    parted: bool,
+    partial: bool,
 }
 
-/// A way that holds nothing.
-const EMPTY: Line = Line { valid: 0, pending: 0, dirty: 0, parted: false };
+/// The sectors of a way without a line.
+const EMPTY: Line = Line { valid: 0, pending: 0, dirty: 0, partial: false };
 
 /// What a look-up found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The sector is there.
+    /// The sector is present.
     Hit,
-    /// The line is there and its sector is on the way.
+    /// The line is present and its sector pending.
     Pending,
-    /// The line is there, the sector is not.
+    /// The line is present, the sector is not.
     SectorMiss,
     /// No such line.
     LineMiss,
@@ -41,14 +42,89 @@ pub(crate) enum Found {
 
 /// A sector that must be written to the next level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Leaving {
+pub(crate) struct WriteBack {
     /// Byte address.
     pub(crate) address: u64,
-    /// What is written of it, one bit for each 1/32.
+    /// The written part of it, one bit for each 1/32.
     pub(crate) bytes: u32,
 }
 
-/// Tags, sector states and replacement of one cache, and what leaves it.
+/// The line number of a way without a line.
+const INVALID: u64 = u64::MAX;
+
+/// Up to so many ways a set is scanned: its numbers are contiguous, and a table would be
+/// several times as large.
+const SCANNED_WAYS: u32 = 32;
+
+/// Which line each way holds, set by set, and which way holds a line.
+#[derive(Clone, Debug)]
+struct WayTable {
+    ways: usize,
+    /// Lines with the largest number of ways.
+    capacity: usize,
+    numbers: Vec<u64>,
+    /// Way of each line; `None` where sets are scanned.
+    table: Option<Table>,
+}
+
+impl WayTable {
+    /// For `sets` sets of at most `ways` ways; allocates nothing before [`WayTable::reset`].
+    fn new(sets: u32, ways: u32) -> Self {
+        Self {
+            ways: 0,
+            capacity: to_usize(sets) * to_usize(ways),
+            numbers: Vec::new(),
+            table: (ways > SCANNED_WAYS).then(|| Table::new(0)),
+        }
+    }
+
+    /// Removes all lines and changes the number of ways.
+    fn reset(&mut self, sets: u32, ways: u32) {
+        self.ways = to_usize(ways);
+        self.numbers.clear();
+        self.numbers.resize(to_usize(sets) * self.ways, INVALID);
+        if let Some(table) = &mut self.table {
+            table.reset(self.capacity);
+        }
+    }
+
+    /// The way that holds `line`, whose set is `set()`.
+    #[inline]
+    fn find(&self, line: u64, set: impl FnOnce() -> u32) -> Option<usize> {
+        if let Some(table) = &self.table {
+            return table.get(line).map(to_usize);
+        }
+        let first = to_usize(set()) * self.ways;
+        let numbers = &self.numbers[first..first + self.ways];
+        numbers.iter().position(|&number| number == line).map(|way| first + way)
+    }
+
+    /// The line of a way that holds one.
+    fn line(&self, way: usize) -> u64 {
+        self.numbers[way]
+    }
+
+    /// Removes the line of a way.
+    fn clear(&mut self, way: usize) {
+        let old = std::mem::replace(&mut self.numbers[way], INVALID);
+        if let Some(table) = self.table.as_mut().filter(|_| old != INVALID) {
+            table.remove(old);
+        }
+    }
+
+    /// Replaces the line of a way by `line`.
+    fn put(&mut self, way: usize, line: u64) {
+        let old = std::mem::replace(&mut self.numbers[way], line);
+        if let Some(table) = &mut self.table {
+            if old != INVALID {
+                table.remove(old);
+            }
+            table.insert(line, to_u32(way));
+        }
+    }
+}
+
+/// Tags, sector states, replacement and write-backs of one cache.
 #[derive(Clone, Debug)]
 pub(crate) struct TagArray {
     index: SetIndex,
@@ -56,17 +132,17 @@ pub(crate) struct TagArray {
     ways: u32,
     line_shift: u32,
     lines: Vec<Line>,
-    places: Places,
-    replacing: Replacing,
+    way_table: WayTable,
+    replacement: Policy,
     /// Bytes of each sector that were written without fetching it.
     written: Vec<u32>,
-    /// Written sectors on their way out, oldest first.
-    leaving: VecDeque<Leaving>,
+    /// Sectors to be written to the next level, oldest first.
+    write_backs: VecDeque<WriteBack>,
     sectors: usize,
     sector_shift: u32,
     dirty_lines: u64,
     dirty_guard_percent: u64,
-    /// Percent of the ways of a set that may be dirty at once; at least one may.
+    /// Percent of the ways of a set that may be dirty at once, at least one way.
     dirty_percent: Option<u32>,
 }
 
@@ -79,7 +155,7 @@ impl TagArray {
         array
     }
 
-    /// The same without ways: it takes no room before [`TagArray::resize`].
+    /// The same without ways: it allocates nothing before [`TagArray::resize`].
     pub(crate) fn unused(spec: &Cache, dirty_guard_percent: u32) -> Self {
         Self {
             index: SetIndex::new(spec.sets, spec.hash),
@@ -87,10 +163,10 @@ impl TagArray {
             ways: 0,
             line_shift: spec.line_bytes.trailing_zeros(),
             lines: Vec::new(),
-            places: Places::new(spec.sets, spec.ways),
-            replacing: Replacing::new(spec.replacement),
+            way_table: WayTable::new(spec.sets, spec.ways),
+            replacement: Policy::new(spec.replacement),
             written: Vec::new(),
-            leaving: VecDeque::with_capacity(FEW),
+            write_backs: VecDeque::with_capacity(WRITE_BACKS),
             sectors: to_usize(spec.line_bytes / spec.sector_bytes),
             sector_shift: spec.sector_bytes.trailing_zeros(),
             dirty_lines: 0,
@@ -99,18 +175,18 @@ impl TagArray {
         }
     }
 
-    /// Looks sets up as lines of one slice of `map`.
-    pub(crate) fn lie_within_slice(&mut self, map: Arc<AddressMap>) {
+    /// Indexes sets by the lines of one slice of `map`.
+    pub(crate) fn index_within_slice(&mut self, map: Arc<AddressMap>) {
         self.index = self.index.clone().within_slice(map, self.line_shift);
     }
 
-    /// Forgets all contents and changes the number of ways, at most to that at first.
+    /// Removes all contents and changes the number of ways, at most to that of the spec.
     pub(crate) fn resize(&mut self, ways: u32) {
         self.ways = ways;
         self.lines.clear();
         self.lines.resize(to_usize(self.sets) * to_usize(ways), EMPTY);
-        self.replacing.reset(self.sets, ways);
-        self.places.reset(self.sets, ways);
+        self.replacement.reset(self.sets, ways);
+        self.way_table.reset(self.sets, ways);
         self.written.clear();
         self.written.resize(self.lines.len() * self.sectors, 0);
         self.dirty_lines = 0;
@@ -131,8 +207,7 @@ impl TagArray {
         to_u32((address >> self.sector_shift) & (self.sectors as u64 - 1))
     }
 
-    /// Looks a sector up without changing anything; the way is given when the
-    /// line is there.
+    /// Looks a sector up without changing anything; with the way when the line is present.
     pub(crate) fn lookup(&self, line: u64, sector: u32) -> (Found, Option<usize>) {
         let Some(way) = self.find(line) else { return (Found::LineMiss, None) };
         let entry = &self.lines[way];
@@ -150,10 +225,10 @@ impl TagArray {
     /// Marks a way as just used.
     #[inline]
     pub(crate) fn touch(&mut self, way: usize) {
-        self.replacing.used(way);
+        self.replacement.used(way);
     }
 
-    /// Uses the way of a line, or takes one for it as [`TagArray::allocate`] does.
+    /// Touches the way of a line, or allocates one as [`TagArray::allocate`] does.
     #[inline]
     pub(crate) fn use_or_allocate(&mut self, way: Option<usize>, line: u64) -> Option<usize> {
         let Some(way) = way else { return self.allocate(line) };
@@ -161,106 +236,104 @@ impl TagArray {
         Some(way)
     }
 
-    /// Takes a way for `line`, which is thereby used; a line without a pending
-    /// sector makes room, whose dirty sectors leave. `None` when every way of the set has pending sectors.
+    /// Allocates a way for `line`, as used last. A line without a pending sector is evicted and
+    /// its dirty sectors written back; `None` when every way of the set has pending sectors.
     pub(crate) fn allocate(&mut self, line: u64) -> Option<usize> {
         let way = self.victim(to_usize(self.index.of(line)))?;
         let old = self.lines[way];
         if old.dirty != 0 {
             self.dirty_lines -= 1;
-            self.leave(way);
+            self.write_back_line(way);
         }
-        self.places.put(way, line);
+        self.way_table.put(way, line);
         self.lines[way] = EMPTY;
-        if old.parted {
+        if old.partial {
             self.written[way * self.sectors..(way + 1) * self.sectors].fill(0);
         }
-        self.replacing.filled(way);
+        self.replacement.filled(way);
         Some(way)
     }
 
-    /// The way of a set that makes room. Dirty lines are spared while few lines
-    /// are dirty, unless the set has nothing else.
+    /// The way of a set to evict. Dirty lines are spared while few lines are dirty, unless the
+    /// set has no other.
     fn victim(&mut self, set: usize) -> Option<usize> {
         let lines = &self.lines;
         let settled = |way: usize| lines[way].pending == 0;
         if self.dirty_lines * 100 < self.dirty_guard_percent * lines.len() as u64 {
             let clean = |way: usize| settled(way) && lines[way].dirty == 0;
-            if let Some(way) = self.replacing.victim(set, clean) {
+            if let Some(way) = self.replacement.victim(set, clean) {
                 return Some(way);
             }
         }
-        self.replacing.victim(set, settled)
+        self.replacement.victim(set, settled)
     }
 
-    /// Sends the dirty sectors of a way down.
-    fn leave(&mut self, way: usize) {
+    /// Writes the dirty sectors of a way back.
+    fn write_back_line(&mut self, way: usize) {
         let Line { valid, dirty, .. } = self.lines[way];
-        let number = self.places.line(way);
+        let number = self.way_table.line(way);
         for sector in 0..self.sectors {
             if dirty >> sector & 1 == 1 {
                 let whole = valid >> sector & 1 == 1;
                 let written = self.written[way * self.sectors + sector];
                 let bytes = if whole { u32::MAX } else { written };
                 let inside = (sector as u64) << self.sector_shift;
-                self.send_down((number << self.line_shift) + inside, bytes);
+                self.write_back((number << self.line_shift) + inside, bytes);
             }
         }
     }
 
-    /// Sends `bytes` (one bit each) of the sector at `address` down.
-    pub(crate) fn send_down(&mut self, address: u64, bytes: u32) {
-        self.leaving.push_back(Leaving { address, bytes });
+    /// Writes `bytes` (one bit each) of the sector at `address` to the next level.
+    pub(crate) fn write_back(&mut self, address: u64, bytes: u32) {
+        self.write_backs.push_back(WriteBack { address, bytes });
     }
 
     /// The next sector to be written to the next level.
     #[inline]
-    pub(crate) fn next_leaving(&mut self) -> Option<Leaving> {
-        self.leaving.pop_front()
+    pub(crate) fn next_write_back(&mut self) -> Option<WriteBack> {
+        self.write_backs.pop_front()
     }
 
     /// True when a sector is to be written to the next level.
     #[inline]
-    pub(crate) fn has_leaving(&self) -> bool {
-        !self.leaving.is_empty()
+    pub(crate) fn has_write_backs(&self) -> bool {
+        !self.write_backs.is_empty()
     }
 
-    /// Sends the dirty sectors of all lines down but of those whose data is
-    /// `dead`, by their address; they are clean then.
+    /// Writes back the dirty sectors of all lines but those whose data is `dead`, by their
+    /// address; all lines are clean then.
     ///
-    /// One way of every set after the other (assumed): neighbouring sets lie in several
-    /// banks of the memory, and the lines of one set mostly in one, each in a row of its
-    /// own, so that set by set a row would be opened after the other.
+    /// One way of every set after the other (assumed): neighbouring sets lie in several banks
+    /// of the memory, but the lines of one set mostly in one bank, each in another row.
     pub(crate) fn flush(&mut self, dead: impl Fn(u64) -> bool) {
         let (sets, ways) = (to_usize(self.sets), to_usize(self.ways));
         for way in (0..ways).flat_map(|way| (0..sets).map(move |set| set * ways + way)) {
-            if self.lines[way].dirty != 0 && !dead(self.places.line(way) << self.line_shift) {
-                self.leave(way);
+            if self.lines[way].dirty != 0 && !dead(self.way_table.line(way) << self.line_shift) {
+                self.write_back_line(way);
             }
             self.lines[way].dirty = 0;
         }
         self.dirty_lines = 0;
     }
 
-    /// Forgets every line without a pending sector. None may be dirty.
-    pub(crate) fn forget_settled(&mut self) {
+    /// Invalidates every line without a pending sector. None may be dirty.
+    pub(crate) fn invalidate_settled(&mut self) {
         for way in 0..self.lines.len() {
-            let Line { valid, pending, parted, .. } = self.lines[way];
-            if pending == 0 && (valid != 0 || parted) {
+            let Line { valid, pending, partial, .. } = self.lines[way];
+            if pending == 0 && (valid != 0 || partial) {
                 self.lines[way] = EMPTY;
                 self.written[way * self.sectors..(way + 1) * self.sectors].fill(0);
-                self.places.clear(way);
+                self.way_table.clear(way);
             }
         }
     }
 
-    /// Marks a sector as on its way.
-    pub(crate) fn expect(&mut self, way: usize, sector: u32) {
+    /// Marks a sector as pending.
+    pub(crate) fn mark_pending(&mut self, way: usize, sector: u32) {
         self.lines[way].pending |= 1 << sector;
     }
 
-    /// A sector's data has come: the way of its line. Nothing happens when the
-    /// line is gone.
+    /// A sector's data has arrived; returns the way of its line, if it is still present.
     pub(crate) fn fill(&mut self, line: u64, sector: u32) -> Option<usize> {
         let way = self.find(line)?;
         let entry = &mut self.lines[way];
@@ -274,51 +347,51 @@ impl TagArray {
         self.lines[way].valid |= 1 << sector;
     }
 
-    /// Marks a sector as no longer there. It is not dirty.
+    /// Invalidates a sector, which is not dirty.
     pub(crate) fn invalidate(&mut self, way: usize, sector: u32) {
         self.lines[way].valid &= !(1 << sector);
     }
 
     /// Marks a sector as dirty.
-    pub(crate) fn soil(&mut self, way: usize, sector: u32) {
+    pub(crate) fn mark_dirty(&mut self, way: usize, sector: u32) {
         let entry = &mut self.lines[way];
-        let fresh = entry.dirty == 0;
+        let was_clean = entry.dirty == 0;
         entry.dirty |= 1 << sector;
-        self.dirty_lines += u64::from(fresh);
-        if let Some(percent) = self.dirty_percent.filter(|_| fresh) {
+        self.dirty_lines += u64::from(was_clean);
+        if let Some(percent) = self.dirty_percent.filter(|_| was_clean) {
             self.clean_one_beyond(self.ways * percent / 100, way);
         }
     }
 
-    /// Writes one line of the set of `newest` back when more than `limit` are
-    /// dirty; it stays, clean.
+    /// Writes one line of the set of `newest` back when more than `limit` are dirty; it stays
+    /// as a clean line.
     fn clean_one_beyond(&mut self, limit: u32, newest: usize) {
         let ways = to_usize(self.ways);
         let set = newest / ways;
         let lines = &self.lines;
-        let soiled = (set * ways..(set + 1) * ways).filter(|&way| lines[way].dirty != 0).count();
-        if soiled <= to_usize(limit) {
+        let count = (set * ways..(set + 1) * ways).filter(|&way| lines[way].dirty != 0).count();
+        if count <= to_usize(limit) {
             return;
         }
         let dirty = |way: &usize| *way != newest && lines[*way].dirty != 0;
-        let first = self.replacing.victim(set, |way| dirty(&way)).filter(dirty);
+        let first = self.replacement.victim(set, |way| dirty(&way)).filter(dirty);
         let mut all = set * ways..(set + 1) * ways;
         if let Some(way) = first.or_else(|| all.find(dirty)) {
-            self.leave(way);
+            self.write_back_line(way);
             self.lines[way].dirty = 0;
             self.dirty_lines -= 1;
         }
     }
 
-    /// True when part of the sector was written without fetching the rest.
-    pub(crate) fn partly_written(&self, way: usize, sector: u32) -> bool {
-        self.lines[way].parted && self.written[way * self.sectors + to_usize(sector)] != 0
+    /// True when a part of the sector was written without fetching the rest.
+    pub(crate) fn is_partial(&self, way: usize, sector: u32) -> bool {
+        self.lines[way].partial && self.written[way * self.sectors + to_usize(sector)] != 0
     }
 
-    /// Records that bytes (one bit each) of a sector were written without
-    /// fetching it; true when the whole sector has been.
+    /// Records that bytes (one bit each) of a sector were written without fetching it; true
+    /// when the whole sector has been written.
     pub(crate) fn write_bytes(&mut self, way: usize, sector: u32, bytes: u32) -> bool {
-        self.lines[way].parted = true;
+        self.lines[way].partial = true;
         let slot = &mut self.written[way * self.sectors + to_usize(sector)];
         *slot |= bytes;
         *slot == u32::MAX
@@ -326,6 +399,123 @@ impl TagArray {
 
     #[inline]
     fn find(&self, line: u64) -> Option<usize> {
-        self.places.find(line, || self.index.of(line))
+        self.way_table.find(line, || self.index.of(line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Found, TagArray, WriteBack};
+    use crate::cache::naive::spec;
+    use crate::config::Cache;
+
+    #[test]
+    fn a_sector_is_fetched_alone() {
+        let mut tags = TagArray::new(&spec(4, 2), 0);
+        let way = tags.allocate(8).unwrap();
+        assert!(!tags.has_write_backs());
+        tags.mark_pending(way, 1);
+        assert_eq!(tags.lookup(8, 1).0, Found::Pending);
+        assert_eq!(tags.fill(8, 1), Some(way));
+        assert_eq!(tags.lookup(8, 1).0, Found::Hit);
+        assert_eq!(tags.lookup(8, 0).0, Found::SectorMiss);
+        assert_eq!(tags.lookup(12, 0).0, Found::LineMiss);
+    }
+
+    #[test]
+    fn the_least_recently_used_line_leaves_with_its_dirty_sectors() {
+        let mut tags = TagArray::new(&spec(1, 2), 0);
+        let first = tags.allocate(1).unwrap();
+        tags.validate(first, 3);
+        tags.mark_dirty(first, 3);
+        tags.mark_dirty(first, 1);
+        tags.write_bytes(first, 1, 0xff);
+        let second = tags.allocate(2).unwrap();
+        tags.touch(second);
+        assert!(tags.allocate(3).is_some());
+        let line = 128;
+        assert_eq!(tags.next_write_back(), Some(WriteBack { address: line + 32, bytes: 0xff }));
+        assert_eq!(tags.next_write_back(), Some(WriteBack { address: line + 96, bytes: u32::MAX }));
+        assert_eq!(tags.next_write_back(), None);
+    }
+
+    #[test]
+    fn lines_with_sectors_on_the_way_stay() {
+        let mut tags = TagArray::new(&spec(1, 1), 0);
+        let way = tags.allocate(1).unwrap();
+        tags.mark_pending(way, 0);
+        assert!(tags.allocate(2).is_none());
+        tags.fill(1, 0);
+        assert!(tags.allocate(2).is_some());
+    }
+
+    #[test]
+    fn a_sector_written_in_parts_is_whole_after_all_its_bytes() {
+        let mut tags = TagArray::new(&spec(1, 1), 0);
+        let way = tags.allocate(1).unwrap();
+        assert!(!tags.write_bytes(way, 0, 0xffff));
+        assert!(tags.is_partial(way, 0));
+        assert!(tags.write_bytes(way, 0, 0xffff_0000));
+    }
+
+    #[test]
+    fn a_flush_sends_what_is_alive_once() {
+        let mut tags = TagArray::new(&spec(4, 2), 0);
+        for line in [3, 9] {
+            let way = tags.allocate(line).unwrap();
+            tags.validate(way, 0);
+            tags.mark_dirty(way, 0);
+        }
+        tags.flush(|address| address == 9 * 128);
+        assert_eq!(tags.next_write_back(), Some(WriteBack { address: 3 * 128, bytes: u32::MAX }));
+        tags.flush(|_| false);
+        assert_eq!(tags.next_write_back(), None);
+    }
+
+    #[test]
+    fn a_flush_takes_one_way_of_every_set_after_the_other() {
+        let mut tags = TagArray::new(&spec(4, 2), 0);
+        for line in [3, 7, 2] {
+            let way = tags.allocate(line).unwrap();
+            tags.validate(way, 0);
+            tags.mark_dirty(way, 0);
+        }
+        tags.flush(|_| false);
+        let left = std::iter::from_fn(|| tags.next_write_back())
+            .map(|write_back| write_back.address / 128);
+        assert_eq!(left.collect::<Vec<_>>(), [2, 3, 7], "the second way of set 3 is last");
+    }
+
+    #[test]
+    fn beyond_the_limit_the_oldest_dirty_line_is_written_back_and_stays() {
+        let limited = Cache { dirty_ways_percent: Some(50), ..spec(1, 4) };
+        let mut tags = TagArray::new(&limited, 0);
+        for line in 1..=3 {
+            let way = tags.allocate(line).unwrap();
+            tags.validate(way, 0);
+            tags.mark_dirty(way, 0);
+            tags.mark_dirty(way, 0);
+        }
+        assert_eq!(tags.next_write_back(), Some(WriteBack { address: 128, bytes: u32::MAX }));
+        assert_eq!(tags.next_write_back(), None, "two may stay dirty");
+        assert_eq!(tags.lookup(1, 0).0, Found::Hit, "it is clean, not gone");
+        let way = tags.lookup(1, 0).1.unwrap();
+        tags.mark_dirty(way, 0);
+        assert_eq!(tags.next_write_back(), Some(WriteBack { address: 256, bytes: u32::MAX }));
+    }
+
+    #[test]
+    fn dirty_lines_are_spared_while_they_are_few() {
+        let mut tags = TagArray::new(&spec(2, 2), 50);
+        let way = tags.allocate(0).unwrap();
+        tags.validate(way, 0);
+        tags.mark_dirty(way, 0);
+        tags.allocate(2).unwrap();
+        tags.allocate(4).unwrap();
+        assert_eq!(tags.lookup(0, 0).0, Found::Hit, "one of four lines is dirty");
+        let way = tags.lookup(4, 0).1.unwrap();
+        tags.mark_dirty(way, 0);
+        tags.allocate(6).unwrap();
+        assert_eq!(tags.lookup(0, 0).0, Found::LineMiss, "two of four are");
     }
 }

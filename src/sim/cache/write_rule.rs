@@ -1,4 +1,4 @@
-//! What a write does to the array, by the policies of its cache.
+//! What a write changes in the tag array, by the policies of its cache.
 
 use crate::CacheCounts;
 use crate::config::{Cache, WriteMiss, WritePolicy};
@@ -13,27 +13,27 @@ pub(crate) struct WriteRule {
     fetchless_hits: bool,
 }
 
-/// What becomes of a present sector that is written.
+/// What a write does to a present sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OnHit {
     /// Dirty until it is evicted.
     Kept,
-    /// As the next level, which is written too.
+    /// Like the next level, which is written too.
     Updated,
-    /// Gone; the next level is written.
-    Dropped,
+    /// Invalid; the next level is written.
+    Invalidated,
 }
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// The array holds it; nothing goes down.
+    /// The array holds it; nothing goes to the next level.
     Kept,
     /// It goes to the next level.
     Down,
-    /// It is kept, but its sector, in this way, is still to come.
+    /// It waits for its pending sector in this way.
     Pending(usize),
-    /// Its sector must be fetched first; the way, where the line is there.
+    /// Its sector must be fetched first; with the way when the line is present.
     Fetch(Option<usize>),
     /// No way is free: try again later.
     Refused,
@@ -49,9 +49,9 @@ impl WriteRule {
                 Self { hit: OnHit::Kept, miss, fetchless_hits }
             }
             (WritePolicy::WriteThrough, _) => Self { hit: OnHit::Updated, miss, fetchless_hits },
-            (WritePolicy::WriteEvict, _) => Self { hit: OnHit::Dropped, miss, fetchless_hits },
+            (WritePolicy::WriteEvict, _) => Self { hit: OnHit::Invalidated, miss, fetchless_hits },
             (WritePolicy::LocalWriteBack, false) => {
-                Self { hit: OnHit::Dropped, miss: WriteMiss::Around, fetchless_hits }
+                Self { hit: OnHit::Invalidated, miss: WriteMiss::Around, fetchless_hits }
             }
         }
     }
@@ -61,13 +61,13 @@ impl WriteRule {
         self.hit == OnHit::Kept
     }
 
-    /// True when a write to a sector so found sends nothing down and takes no way.
+    /// True when a write to a sector found in this state sends nothing to the next level and
+    /// allocates no way.
     pub(crate) fn absorbs(self, found: Found) -> bool {
         self.writes_back() && matches!(found, Found::Hit | Found::Pending)
     }
 
-    /// A write of `bytes` (one bit each) of a sector. Hits and misses that are
-    /// settled here are counted; `Pending` and `Fetch` are the caller's.
+    /// Writes `bytes` (one bit each) of a sector. The caller counts `Pending` and `Fetch`.
     pub(crate) fn write(
         self,
         tags: &mut TagArray,
@@ -86,7 +86,7 @@ impl WriteRule {
         }
     }
 
-    /// A read-modify-write: as a write, but the sector must be there.
+    /// A read-modify-write: like a write, but the sector must be present.
     pub(crate) fn modify(
         self,
         tags: &mut TagArray,
@@ -100,13 +100,13 @@ impl WriteRule {
         }
     }
 
-    /// A sector that a write waited for has come to `way`, if it has one; true
-    /// when the write goes to the next level.
+    /// A sector that a write waited for has arrived in `way`, if its line is present; true when
+    /// the write goes to the next level.
     pub(crate) fn complete(self, tags: &mut TagArray, way: Option<usize>, sector: u32) -> bool {
         match (self.hit, way) {
-            (OnHit::Kept, Some(way)) => tags.soil(way, sector),
-            (OnHit::Dropped, Some(way)) => tags.invalidate(way, sector),
-            _ => {}
+            (OnHit::Kept, Some(way)) => tags.mark_dirty(way, sector),
+            (OnHit::Invalidated, Some(way)) => tags.invalidate(way, sector),
+            (OnHit::Updated, _) | (_, None) => {}
         }
         self.hit != OnHit::Kept || way.is_none()
     }
@@ -116,11 +116,11 @@ impl WriteRule {
         tags.touch(way);
         match self.hit {
             OnHit::Kept => {
-                tags.soil(way, sector);
+                tags.mark_dirty(way, sector);
                 return Stored::Kept;
             }
             OnHit::Updated => {}
-            OnHit::Dropped => tags.invalidate(way, sector),
+            OnHit::Invalidated => tags.invalidate(way, sector),
         }
         Stored::Down
     }
@@ -137,19 +137,19 @@ impl WriteRule {
         if self.miss == WriteMiss::Fetch && bytes != u32::MAX {
             return Stored::Fetch(way);
         }
-        let again = self.fetchless_hits || way.is_some_and(|way| tags.partly_written(way, sector));
+        let hit = self.fetchless_hits || way.is_some_and(|way| tags.is_partial(way, sector));
         let place = match self.miss {
             WriteMiss::Around => None,
-            _ => tags.use_or_allocate(way, line),
+            WriteMiss::Lazy | WriteMiss::Fetch => tags.use_or_allocate(way, line),
         };
         if place.is_none() && back && self.miss != WriteMiss::Around {
             return Stored::Refused;
         }
-        counts.write_hits += u64::from(again);
-        counts.write_misses += u64::from(!again);
+        counts.write_hits += u64::from(hit);
+        counts.write_misses += u64::from(!hit);
         let Some(way) = place else { return Stored::Down };
         if back {
-            tags.soil(way, sector);
+            tags.mark_dirty(way, sector);
         }
         if tags.write_bytes(way, sector, bytes) {
             tags.validate(way, sector);

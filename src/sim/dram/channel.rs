@@ -1,105 +1,54 @@
-//! The controller of one channel: accepts requests, sleeps, wakes.
+//! The controller of one channel: accepts requests, sleeps, wakes and sends commands.
 
 use std::collections::VecDeque;
 
-use super::counters::ChannelCounters;
-use super::device::Device;
-use super::drain::Drain;
-use super::migration_banks::MigrationBanks;
-use super::queue::{KINDS, NONE, Queue, READ, WRITE};
+use super::arbiter::{self, COLUMN, Candidates, NextCommand, Pick, ROW, RequestOrder};
+use super::device::{CLOSED, Device};
+use super::migration::MigrationBanks;
+use super::queue::{KINDS, NONE, Queue, READ, WRITE, WriteDrain};
 use super::refresh::RefreshTimer;
-use super::scheduler::{Named, Scheduler};
-use super::turn::{Board, COLUMN, ROW, Turn};
+use super::{ChannelCounters, Done, Issued, Request};
 use crate::config::{Command, ControllerOptions, MemoryStandard, PagePolicy};
-use gpumodel_core::units::{to_u64, to_usize};
+use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
-/// Requests that may wait merged into others or for their answer from the queue.
-const MOST_ABSORBED: usize = 4096;
-
-/// One access for a channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Request {
-    /// The caller's name for it; comes back in [`Done`].
-    pub token: u32,
-    /// Writes; else reads.
-    pub write: bool,
-    /// Pseudo channel.
-    pub pseudo_channel: u32,
-    /// Bank group of the pseudo channel.
-    pub bank_group: u32,
-    /// Bank of the group.
-    pub bank: u32,
-    /// Row of the bank.
-    pub row: u32,
-    /// Access within the row.
-    pub column: u32,
-}
-
-/// An access that is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// The caller's name for it.
-    pub token: u32,
-    /// For a read the clock of its last data beat, which may lie ahead; for a
-    /// write the clock of its command (posted: the clock after its acceptance).
-    pub clock: u64,
-    /// Its row was open when its first command was sent, or it needed none.
-    pub row_hit: bool,
-}
-
-/// A command that was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Issued {
-    /// When.
-    pub clock: u64,
-    /// What.
-    pub command: Command,
-    /// Bank of the channel, as [`super::bank_index`] counts; the first of the
-    /// pseudo channel for commands to all banks.
-    pub bank: u32,
-    /// Row of the request for which it was sent; 0 for maintenance.
-    pub row: u32,
-    /// Column of a column command, else 0.
-    pub column: u32,
-}
+/// Requests that may be merged into others or be waiting for their answer from the queue.
+const MAX_ABSORBED: usize = 4096;
 
 /// The controller and the device of one channel.
 #[derive(Clone, Debug)]
-pub struct Channel<S = Named> {
+pub struct Channel {
     pub(super) device: Device,
     pub(super) queue: Queue,
-    pub(super) scheduler: S,
-    pub(super) drain: Drain,
+    pub(super) order: RequestOrder,
+    pub(super) drain: WriteDrain,
     pub(super) refresh: RefreshTimer,
     pub(super) options: ControllerOptions,
     pub(super) shape: Shape,
-    pub(super) banks: Vec<BankNote>,
+    pub(super) banks: Vec<BankState>,
     /// Banks with waiting requests, one bit each.
-    pub(super) busy: u64,
+    busy: u64,
     /// Banks with an open row.
     pub(super) open: u64,
     /// Banks that a due refresh keeps from new work.
-    pub(super) held: u64,
+    pub(super) refreshing: u64,
     /// Banks that copies between channels keep from new work.
-    pub(super) taken: MigrationBanks,
+    pub(super) migrating: MigrationBanks,
     /// Rows may be closed although the oldest requests hit them.
     pub(super) closes_early: bool,
-    /// Nothing may overtake the oldest request.
-    pub(super) in_order: bool,
-    /// Ranks stay as they are while commands are sent.
-    pub(super) steady: bool,
-    /// What the banks offer.
-    pub(super) board: Board,
-    /// The next command of the column bus (of the only bus) and of the row bus.
-    pub(super) turns: [Turn; 2],
-    /// By bus, its next command must be found anew.
+    /// What the banks could do next.
+    pub(super) candidates: Candidates,
+    /// The next command of the column bus (or of the only bus) and of the row bus.
+    pub(super) next: [NextCommand; 2],
+    /// By bus: its next command must be chosen again.
     pub(super) outdated: [bool; 2],
     /// No command can be sent before this clock.
     pub(super) wake: u64,
     pub(super) counters: ChannelCounters,
     pub(super) log: Option<Vec<Issued>>,
-    ready: VecDeque<Done>,
-    absorbed: usize,
+    /// Requests answered without a command.
+    answered: VecDeque<Done>,
+    /// Requests merged into others.
+    merged: usize,
 }
 
 /// The numbers of the standard that the controller uses.
@@ -107,9 +56,9 @@ pub struct Channel<S = Named> {
 pub(super) struct Shape {
     groups: u32,
     banks_per_group: u32,
-    pub(super) read_clocks: u64,
-    pub(super) burst_clocks: u64,
-    /// Clocks for which a column on its way to another channel takes a data bus.
+    read_clocks: u64,
+    burst_clocks: u64,
+    /// Clocks for which a column of a migration occupies a data bus.
     pub(super) migration_clocks: u64,
     /// The bus of row commands.
     pub(super) row_bus: usize,
@@ -129,16 +78,21 @@ impl Shape {
         }
     }
 
-    /// The banks of the bank group that a bank lies in, one bit each.
+    fn bank(&self, request: &Request) -> usize {
+        let group = request.pseudo_channel * self.groups + request.bank_group;
+        to_usize(group * self.banks_per_group + request.bank)
+    }
+
+    /// The banks of the bank group of `bank`, one bit each.
     pub(super) fn group(&self, bank: usize) -> u64 {
         let banks = to_usize(self.banks_per_group);
         (u64::MAX >> (64 - banks)) << (bank / banks * banks)
     }
 }
 
-/// What the controller notes about a bank.
+/// What the controller knows about a bank.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BankNote {
+pub(super) struct BankState {
     /// Kind of the request that opened the row and still waits, or [`KINDS`].
     pub(super) opener: usize,
     /// Accesses served from the open row.
@@ -147,49 +101,34 @@ pub(super) struct BankNote {
     pub(super) used: u64,
 }
 
-impl Channel<Named> {
+impl Channel {
     /// A channel of `standard` whose controller follows `options`.
     #[must_use]
     pub fn new(standard: &MemoryStandard, options: &ControllerOptions) -> Self {
-        let scheduler = Named::new(options.scheduler, standard);
-        Self::with_scheduler(standard, options, scheduler)
-    }
-}
-
-impl<S: Scheduler> Channel<S> {
-    /// A channel whose requests are ordered by `scheduler`.
-    #[must_use]
-    pub fn with_scheduler(
-        standard: &MemoryStandard,
-        options: &ControllerOptions,
-        scheduler: S,
-    ) -> Self {
         let banks = to_usize(standard.banks());
         let refresh = RefreshTimer::new(standard, options.refresh);
         Self {
             device: Device::new(standard),
             queue: Queue::new(banks, options),
-            drain: Drain::new(options),
+            order: RequestOrder::new(options.scheduler, standard),
+            drain: WriteDrain::new(options),
             wake: refresh.next(0),
             refresh,
             options: options.clone(),
             shape: Shape::new(standard),
-            banks: vec![BankNote { opener: KINDS, served: 0, used: 0 }; banks],
+            banks: vec![BankState { opener: KINDS, served: 0, used: 0 }; banks],
             busy: 0,
             open: 0,
-            held: 0,
-            taken: MigrationBanks::default(),
+            refreshing: 0,
+            migrating: MigrationBanks::default(),
             closes_early: !options.row_hit_first || options.page_policy == PagePolicy::Timeout,
-            in_order: scheduler.in_order(),
-            steady: scheduler.steady(),
-            board: Board::new(banks),
-            turns: [Turn::NEVER; 2],
+            candidates: Candidates::new(banks),
+            next: [NextCommand::NEVER; 2],
             outdated: [true; 2],
             counters: ChannelCounters::default(),
             log: None,
-            ready: VecDeque::new(),
-            absorbed: 0,
-            scheduler,
+            answered: VecDeque::new(),
+            merged: 0,
         }
     }
 
@@ -197,7 +136,7 @@ impl<S: Scheduler> Channel<S> {
     #[must_use]
     pub fn room(&self, write: bool) -> bool {
         let [reads, writes] = self.queue.waiting;
-        if self.ready.len() >= MOST_ABSORBED {
+        if self.answered.len() >= MAX_ABSORBED {
             return false;
         }
         match (self.options.unified_queue, write) {
@@ -209,8 +148,8 @@ impl<S: Scheduler> Channel<S> {
 
     /// Offers a request at clock `now`; false when its queue is full.
     ///
-    /// Call [`Channel::advance`] with the same `now` first: the first command
-    /// for a request is sent one clock after its acceptance at the earliest.
+    /// Call [`Channel::advance`] with the same `now` first: the first command for a request
+    /// is sent one clock after its acceptance at the earliest.
     ///
     /// # Panics
     /// When the bank does not exist in the standard: check the mapping with
@@ -219,59 +158,57 @@ impl<S: Scheduler> Channel<S> {
         if !self.room(request.write) {
             return false;
         }
-        let bank = (request.pseudo_channel * self.shape.groups + request.bank_group)
-            * self.shape.banks_per_group
-            + request.bank;
-        let bank = to_usize(bank);
+        let bank = self.shape.bank(&request);
         let kind = usize::from(request.write);
         // The highest row number stands for a closed bank.
         let request = Request { row: request.row & (u32::MAX >> 1), ..request };
         if self.options.posted_writes && request.write {
-            self.ready.push_back(Done { token: request.token, clock: now + 1, row_hit: true });
+            self.answered.push_back(Done { token: request.token, clock: now + 1, row_hit: true });
         }
         if (self.options.forward || self.options.merge) && self.absorb(now, bank, kind, &request) {
             return true;
         }
-        let mut switches = self.drain.settle(now, self.queue.sizes());
+        let mut switches = self.drain.update(now, self.queue.sizes());
         if switches {
             self.forget_plan();
         }
         let open = self.device.open_row(bank);
         let place = (request.row, request.column);
-        let candidate = self.queue.push((bank, kind), request.token, place, open);
+        let is_candidate = self.queue.push((bank, kind), request.token, place, open);
         self.busy |= 1 << bank;
-        switches |= self.drain.change(now, self.queue.sizes()) || self.stage();
-        if candidate || !self.options.row_hit_first {
-            self.board.stale |= 1 << bank;
+        switches |= self.drain.change(now, self.queue.sizes()) || self.fill_bank_queues();
+        if is_candidate || !self.options.row_hit_first {
+            self.candidates.stale |= 1 << bank;
         }
-        if switches || self.held != 0 {
+        if switches || self.refreshing != 0 {
             self.wake = self.wake.min(now + 1);
-        } else if self.board.stale != 0 && self.wake > now + 1 {
-            self.plan(now + 1);
-            self.rest(now);
+        } else if self.candidates.stale != 0 && self.wake > now + 1 {
+            arbiter::plan(self, now + 1);
+            self.sleep(now);
         }
         true
     }
 
-    /// Lets the queue begin or end a drain of writes into the banks' places.
-    pub(super) fn stage(&mut self) -> bool {
+    /// Moves requests into the banks' own queues, where these are limited.
+    fn fill_bank_queues(&mut self) -> bool {
         let device = &self.device;
-        let moved = self.queue.stage(self.options.write_queue, |bank| device.open_row(bank));
+        let most = self.options.write_queue;
+        let moved = self.queue.fill_bank_queues(most, |bank| device.open_row(bank));
         if moved {
             self.forget_plan();
         }
         moved
     }
 
-    /// Answers a request from the queue, or joins it to a waiting one.
+    /// Answers a request from the queue, or merges it into a waiting one.
     fn absorb(&mut self, now: u64, bank: usize, kind: usize, request: &Request) -> bool {
         let find = |kind| self.queue.find(bank, kind, request.row, request.column);
         if kind == READ && self.options.forward && find(WRITE) != NONE {
-            self.ready.push_back(Done { token: request.token, clock: now + 1, row_hit: true });
+            self.answered.push_back(Done { token: request.token, clock: now + 1, row_hit: true });
             self.counters.absorbed += 1;
             return true;
         }
-        if !self.options.merge || self.absorbed >= MOST_ABSORBED {
+        if !self.options.merge || self.merged >= MAX_ABSORBED {
             return false;
         }
         let with = find(kind);
@@ -281,30 +218,29 @@ impl<S: Scheduler> Channel<S> {
         self.counters.absorbed += 1;
         if !(request.write && self.options.posted_writes) {
             self.queue.merge(with, request.token);
-            self.absorbed += 1;
+            self.merged += 1;
         }
         true
     }
 
-    /// The earliest clock at which [`Channel::advance`] may do anything, or
-    /// `None` when only a new request can change that. The events of an idle
-    /// channel ([`Channel::is_idle`]) are refreshes: a caller may skip them and
-    /// advance to the clock of its next request.
+    /// The earliest clock at which [`Channel::advance`] may do anything, or `None` when only
+    /// a new request can change that. The events of an idle channel ([`Channel::is_idle`])
+    /// are refreshes: a caller may skip them and advance to the clock of its next request.
     #[must_use]
     pub fn next_event(&self) -> Option<u64> {
-        let answer = self.ready.front().map_or(u64::MAX, |done| done.clock);
+        let answer = self.answered.front().map_or(u64::MAX, |done| done.clock);
         let next = self.wake.min(answer);
         (next != u64::MAX).then_some(next)
     }
 
-    /// Sends every command that is due at clocks up to `now`, in order, and adds
-    /// the accesses that were served to `done`. Clocks may be skipped.
+    /// Sends every command that is due at clocks up to `now`, in order, and adds the served
+    /// accesses to `done`. Clocks may be skipped.
     pub fn advance(&mut self, now: u64, done: &mut Vec<Done>) {
-        if !self.ready.is_empty() {
-            done.extend(self.ready.drain(..));
+        if !self.answered.is_empty() {
+            done.extend(self.answered.drain(..));
         }
         while self.wake <= now {
-            let idle = self.waiting() == 0 && self.taken.banks == 0;
+            let idle = self.waiting() == 0 && self.migrating.banks == 0;
             if self.open == 0 && self.log.is_none() && idle {
                 self.skip_refreshes(now);
             }
@@ -312,7 +248,7 @@ impl<S: Scheduler> Channel<S> {
         }
     }
 
-    /// Silence costs nothing: nobody looks at the refreshes of an idle channel.
+    /// Counts the refreshes of an idle channel without sending them.
     fn skip_refreshes(&mut self, now: u64) {
         let skipped = self.refresh.skip(now);
         if skipped > 0 {
@@ -322,24 +258,24 @@ impl<S: Scheduler> Channel<S> {
         }
     }
 
-    /// As [`Channel::advance`] for the single clock `now`, without trusting what
-    /// was found before: looks at every candidate. For checking that dead clocks are dead.
+    /// As [`Channel::advance`] for the single clock `now`, without relying on earlier plans:
+    /// every candidate is considered. For checking that skipped clocks are dead.
     pub fn tick(&mut self, now: u64, done: &mut Vec<Done>) {
-        done.extend(self.ready.drain(..));
+        done.extend(self.answered.drain(..));
         self.forget_plan();
         self.step(now, done);
     }
 
-    /// Requests that are accepted and not served.
+    /// Accepted requests that are not served yet.
     #[must_use]
     pub fn waiting(&self) -> u32 {
-        self.queue.held[READ] + self.queue.held[WRITE]
+        self.queue.total[READ] + self.queue.total[WRITE]
     }
 
-    /// True when no accepted request is still to be reported.
+    /// True when every accepted request has been reported.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.waiting() == 0 && self.ready.is_empty()
+        self.waiting() == 0 && self.answered.is_empty()
     }
 
     /// What was counted so far.
@@ -348,18 +284,217 @@ impl<S: Scheduler> Channel<S> {
         &self.counters
     }
 
-    /// From now on, keeps the commands that are sent for [`Channel::take_log`].
+    /// From now on, keeps the sent commands for [`Channel::take_log`].
     pub fn keep_log(&mut self) {
         self.log = Some(Vec::new());
     }
 
-    /// Hands out the commands sent since the last call.
+    /// Returns the commands sent since the last call.
     pub fn take_log(&mut self) -> std::vec::Drain<'_, Issued> {
         self.log.get_or_insert_with(Vec::new).drain(..)
     }
 
-    /// Reports a served access and everything that was served with it.
-    pub(super) fn finish(&mut self, entry: u32, write: bool, clock: u64, done: &mut Vec<Done>) {
+    /// True once after a bank may have become ready for its copy: then
+    /// [`super::Copier::work`] must be called at the same clock.
+    pub fn take_ready_for_copy(&mut self) -> bool {
+        std::mem::take(&mut self.migrating.may_be_ready)
+    }
+
+    /// One clock: at most one command per bus, column bus first.
+    fn step(&mut self, clock: u64, done: &mut Vec<Done>) {
+        self.update_modes(clock);
+        if self.candidates.stale != 0 || self.outdated != [false; 2] {
+            arbiter::plan(self, clock);
+        }
+        let [column, row] = self.next;
+        if column.time <= clock {
+            self.send(column.pick, clock, done);
+            if row.time <= clock {
+                self.send_row_too(column.pick.bank, row.pick, clock, done);
+            }
+        } else if row.time <= clock {
+            self.send(row.pick, clock, done);
+        } else {
+            self.sleep(clock);
+            return;
+        }
+        self.plan_next(clock);
+    }
+
+    /// Due refreshes and the write drain change which requests may be served.
+    fn update_modes(&mut self, clock: u64) {
+        if self.refreshing != 0 || self.refresh.soonest <= clock {
+            let refreshing = self.refresh.due(clock).fold(0, |banks, due| banks | due.mask());
+            if refreshing != self.refreshing {
+                self.refreshing = refreshing;
+                self.forget_plan();
+            }
+        }
+        if self.drain.update(clock, self.queue.sizes()) {
+            self.forget_plan();
+        }
+    }
+
+    /// Every bank that may have a candidate is considered again.
+    fn forget_plan(&mut self) {
+        let idle = self.options.page_policy == PagePolicy::Timeout;
+        self.candidates.stale |= self.busy | if idle { self.open } else { 0 };
+        self.outdated = [true; 2];
+    }
+
+    /// Sends the row command `planned` in the clock of a column command to `bank`, or another
+    /// one that is legal now.
+    fn send_row_too(&mut self, bank: usize, planned: Pick, clock: u64, done: &mut Vec<Done>) {
+        let legal = self.device.earliest(planned.command, planned.bank) <= clock;
+        if planned.bank != bank && legal {
+            self.send(planned, clock, done);
+            return;
+        }
+        arbiter::update_stale(self);
+        self.next[ROW] = arbiter::best(self, ROW, u64::MAX, NextCommand::NEVER, clock);
+        let NextCommand { time, pick } = self.next[ROW];
+        if time <= clock {
+            self.send(pick, clock, done);
+        }
+    }
+
+    /// After sending: chooses what comes next, and when.
+    fn plan_next(&mut self, clock: u64) {
+        let switches = self.drain.change(clock, self.queue.sizes()) || self.fill_bank_queues();
+        if switches || self.refreshing != 0 {
+            self.forget_plan();
+            self.wake = clock + 1;
+            return;
+        }
+        for bus in [COLUMN, ROW] {
+            let NextCommand { time, pick } = self.next[bus];
+            let moves = |time| self.device.earliest(pick.command, pick.bank) > time;
+            let sent = time <= clock;
+            self.outdated[bus] |= !self.order.steady() || sent || time != u64::MAX && moves(time);
+        }
+        arbiter::plan(self, clock + 1);
+        self.sleep(clock);
+    }
+
+    /// Nothing is left to do at `clock`.
+    fn sleep(&mut self, clock: u64) {
+        let next = self.next[COLUMN].time.min(self.next[ROW].time);
+        self.wake = next.min(self.refresh.next(clock));
+    }
+
+    fn send(&mut self, pick: Pick, clock: u64, done: &mut Vec<Done>) {
+        let Pick { bank, entry, .. } = pick;
+        let command = self.with_auto_precharge(pick, clock);
+        let (mut row, mut column) = (0, 0);
+        if entry != NONE {
+            self.order.sent(to_u32(bank));
+            row = self.queue.entry(entry).row;
+            if command.is_column() {
+                column = self.queue.entry(entry).column;
+            }
+        } else if command == Command::Activate {
+            row = self.migrating.rows[bank];
+        }
+        self.candidates.stale |= if self.order.steady() { 1 << bank } else { self.busy };
+        self.device.issue(command, bank, row, clock);
+        if let Some(log) = &mut self.log {
+            log.push(Issued { clock, command, bank: to_u32(bank), row, column });
+        }
+        match command {
+            Command::Activate => self.after_activate(pick, row, clock),
+            Command::Precharge | Command::PrechargeAll => self.after_precharge(pick, command),
+            Command::RefreshAll | Command::RefreshBank => {
+                self.counters.refreshes += 1;
+                self.refresh.sent(pick.kind);
+            }
+            _ => self.after_column(pick, command, clock, done),
+        }
+    }
+
+    /// With closed pages the last access to a row closes it.
+    fn with_auto_precharge(&self, pick: Pick, clock: u64) -> Command {
+        if self.options.page_policy != PagePolicy::Closed || !pick.command.is_column() {
+            return pick.command;
+        }
+        let closing = if pick.kind == READ { Command::ReadClose } else { Command::WriteClose };
+        let other = self.queue.list(pick.bank, READ + WRITE - pick.kind).hit;
+        let more = self.queue.hits_behind(pick.entry);
+        let legal = self.device.earliest(closing, pick.bank) <= clock;
+        if other == NONE && !more && legal { closing } else { pick.command }
+    }
+
+    /// A row was opened for a request, or, without an entry, for a copy.
+    fn after_activate(&mut self, pick: Pick, row: u32, clock: u64) {
+        let Pick { bank, kind, entry, .. } = pick;
+        let for_copy = entry == NONE;
+        self.counters.activates += 1;
+        if for_copy {
+            self.counters.copy_activates += 1;
+            self.migrating.may_be_ready = true;
+        } else if !std::mem::replace(&mut self.queue.entry_mut(entry).touched, true) {
+            self.counters.row_misses += 1;
+        }
+        let opener = if for_copy { KINDS } else { kind };
+        self.banks[bank] = BankState { opener, served: 0, used: clock };
+        self.open |= 1 << bank;
+        self.queue.find_hit(bank, READ, row);
+        self.queue.find_hit(bank, WRITE, row);
+        if !for_copy && self.options.opened_leaves_queue && self.options.bank_queue == 0 {
+            self.queue.leave(kind, entry);
+        }
+    }
+
+    fn after_precharge(&mut self, pick: Pick, command: Command) {
+        self.counters.precharges += 1;
+        if pick.entry != NONE {
+            let touched = &mut self.queue.entry_mut(pick.entry).touched;
+            if !std::mem::replace(touched, true) {
+                self.counters.row_conflicts += 1;
+            }
+        }
+        let one = pick.bank..pick.bank + 1;
+        let all = command == Command::PrechargeAll;
+        let banks = if all { self.device.pseudo_channel_banks(pick.bank) } else { one };
+        for bank in banks {
+            self.open &= !(1 << bank);
+            self.queue.forget_hits(bank);
+            self.candidates.stale |= 1 << bank;
+        }
+    }
+
+    fn after_column(&mut self, pick: Pick, command: Command, clock: u64, done: &mut Vec<Done>) {
+        let Pick { bank, kind, entry, .. } = pick;
+        if !self.queue.entry(entry).touched {
+            self.counters.row_hits += 1;
+        }
+        let state = &mut self.banks[bank];
+        if state.opener == kind {
+            state.opener = KINDS;
+            self.migrating.may_be_ready |= self.migrating.banks != 0;
+        }
+        state.served += 1;
+        state.used = clock;
+        let write = kind == WRITE;
+        let counter = if write { &mut self.counters.writes } else { &mut self.counters.reads };
+        *counter += 1;
+        self.counters.busy_clocks += self.shape.burst_clocks;
+        let open = self.device.open_row(bank);
+        self.queue.remove(bank, kind, entry, open);
+        if open == CLOSED {
+            debug_assert!(matches!(command, Command::ReadClose | Command::WriteClose));
+            self.counters.precharges += 1;
+            self.open &= !(1 << bank);
+            self.queue.forget_hits(bank);
+        }
+        if self.queue.is_empty(bank) {
+            self.busy &= !(1 << bank);
+        }
+        let end = if write { clock } else { clock + self.shape.read_clocks };
+        self.finish(entry, write, end, done);
+    }
+
+    /// Reports a served access and those merged into it.
+    fn finish(&mut self, entry: u32, write: bool, clock: u64, done: &mut Vec<Done>) {
         if !(write && self.options.posted_writes) {
             let row_hit = !self.queue.entry(entry).touched;
             done.push(Done { token: self.queue.entry(entry).token, clock, row_hit });
@@ -369,7 +504,7 @@ impl<S: Scheduler> Channel<S> {
             let next = self.queue.entry(merged).next;
             done.push(Done { token: self.queue.entry(merged).token, clock, row_hit: true });
             self.queue.release(merged);
-            self.absorbed -= 1;
+            self.merged -= 1;
             merged = next;
         }
         self.queue.release(entry);

@@ -1,10 +1,9 @@
-//! The memory device of one channel: which rows are open and *when* a command
-//! is legal. Knows no request, no queue and no policy.
+//! The memory device of one channel: which rows are open and *when* a command is legal. It
+//! knows no request, no queue and no policy.
 //!
-//! The three questions are [`Device::needs`] (which command comes first for an
-//! access), [`Device::earliest`] (from which clock on it is legal) and
-//! [`Device::issue`] (it is sent now). A sentence of the standard is kept at the
-//! level it belongs to, never copied to every bank below.
+//! [`Device::earliest`] computes from which clock on a command is legal, [`Device::issue`]
+//! sends it. A gap of the standard is kept at the level it belongs to, not copied to every
+//! bank below.
 
 use crate::config::{Command, Gap, Level, MemoryStandard};
 use gpumodel_core::units::{to_u16, to_u32, to_usize};
@@ -14,13 +13,13 @@ pub const CLOSED: u32 = u32::MAX;
 
 /// A pseudo channel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lane {
+pub(super) struct PseudoChannel {
     /// Its banks, one bit each.
     pub(super) banks: u64,
     part: u16,
 }
 
-/// By level and command, the command's place among the gates of a part.
+/// By level and command, the index of the command's gate in a part.
 type Slots = [[u8; Command::COUNT]; Level::COUNT];
 
 /// One gap after its `from` command.
@@ -42,7 +41,7 @@ struct Window {
     length: usize,
     /// When the wait after each of the last commands ends, one ring per part.
     ends: Vec<u64>,
-    /// Next slot of each ring: the oldest command.
+    /// The oldest command of each ring, which the next one replaces.
     oldest: Vec<usize>,
 }
 
@@ -58,7 +57,7 @@ pub struct Device {
     /// The first gate of the parts that a bank lies in, by level.
     paths: Vec<[u16; Level::COUNT]>,
     /// The pseudo channel of each bank.
-    lanes: Vec<Lane>,
+    pseudo_channels: Vec<PseudoChannel>,
     rules: [Vec<Rule>; Command::COUNT],
     windows: Vec<Window>,
     banks_per_pseudo_channel: u32,
@@ -79,13 +78,13 @@ impl Device {
         };
         let paths: Vec<[u16; Level::COUNT]> = (0..banks).map(path).collect();
         let parts = to_usize(first_group + groups + banks);
-        let beside = standard.bank_groups * standard.banks_per_group;
+        let per_pseudo_channel = standard.bank_groups * standard.banks_per_group;
         let slots = slots(&standard.gaps);
         let mut rules: [Vec<Rule>; Command::COUNT] = Default::default();
         let mut windows = Vec::new();
         for gap in &standard.gaps {
             if gap.window == 1 {
-                Rule::new(gap, &slots).join(&mut rules[gap.from.index()]);
+                Rule::new(gap, &slots).add_to(&mut rules[gap.from.index()]);
             } else {
                 windows.push(Window::new(gap, &slots, parts));
             }
@@ -95,11 +94,13 @@ impl Device {
             gates: vec![0; parts * Command::COUNT],
             slots,
             grouped: grouped(&standard.gaps),
-            lanes: (0..banks).map(|bank| Lane::new(bank, beside)).collect(),
+            pseudo_channels: (0..banks)
+                .map(|bank| PseudoChannel::new(bank, per_pseudo_channel))
+                .collect(),
             paths,
             rules,
             windows,
-            banks_per_pseudo_channel: beside,
+            banks_per_pseudo_channel: per_pseudo_channel,
         }
     }
 
@@ -110,22 +111,12 @@ impl Device {
         self.rows[bank]
     }
 
-    /// The next command for an access to `row` of `bank` by `access` (RD or WR).
-    #[must_use]
-    pub fn needs(&self, access: Command, bank: usize, row: u32) -> Command {
-        match self.rows[bank] {
-            CLOSED => Command::Activate,
-            open if open == row => access,
-            _ => Command::Precharge,
-        }
-    }
-
     /// The first clock at which `command` is legal in `bank` (for commands to
-    /// all banks: in the pseudo channel of `bank`). The row state is not asked.
+    /// all banks: in the pseudo channel of `bank`). The row state does not matter.
     #[must_use]
     #[inline]
     pub fn earliest(&self, command: Command, bank: usize) -> u64 {
-        let wide = self.earliest_outside(command, self.lane(bank));
+        let wide = self.earliest_outside(command, self.pseudo_channel(bank));
         if command.is_for_all_banks() {
             return wide;
         }
@@ -134,9 +125,9 @@ impl Device {
 
     /// [`Device::earliest`] as far as the buses and the pseudo channel go.
     #[inline]
-    pub(super) fn earliest_outside(&self, command: Command, lane: Lane) -> u64 {
-        let [channel, lanes, ..] = &self.slots;
-        self.gate(0, channel, command).max(self.gate(lane.part, lanes, command))
+    pub(super) fn earliest_outside(&self, command: Command, pseudo_channel: PseudoChannel) -> u64 {
+        let [channel, inner, ..] = &self.slots;
+        self.gate(0, channel, command).max(self.gate(pseudo_channel.part, inner, command))
     }
 
     /// [`Device::earliest`] as far as the group of the bank goes.
@@ -162,8 +153,8 @@ impl Device {
 
     /// The pseudo channel of `bank`.
     #[inline]
-    pub(super) fn lane(&self, bank: usize) -> Lane {
-        self.lanes[bank]
+    pub(super) fn pseudo_channel(&self, bank: usize) -> PseudoChannel {
+        self.pseudo_channels[bank]
     }
 
     #[inline]
@@ -174,7 +165,7 @@ impl Device {
     /// Sends `command` at `clock`; ACT opens `row`.
     ///
     /// # Panics
-    /// In a debug build when the command is not legal: the caller asked first.
+    /// In a debug build when the command is not legal.
     pub fn issue(&mut self, command: Command, bank: usize, row: u32, clock: u64) {
         debug_assert!(clock >= self.earliest(command, bank), "{command:?} before its time");
         let path = self.paths[bank];
@@ -203,7 +194,7 @@ impl Device {
                 self.rows[bank] = CLOSED;
             }
             Command::PrechargeAll => {
-                let banks = self.banks_beside(bank);
+                let banks = self.pseudo_channel_banks(bank);
                 self.rows[banks].fill(CLOSED);
             }
             Command::Read
@@ -218,14 +209,14 @@ impl Device {
 
     /// All banks of the pseudo channel of `bank`.
     #[must_use]
-    pub fn banks_beside(&self, bank: usize) -> std::ops::Range<usize> {
+    pub fn pseudo_channel_banks(&self, bank: usize) -> std::ops::Range<usize> {
         let count = to_usize(self.banks_per_pseudo_channel);
         let first = bank - bank % count;
         first..first + count
     }
 }
 
-impl Lane {
+impl PseudoChannel {
     /// The pseudo channel of `bank` when each has so many banks.
     fn new(bank: u32, banks: u32) -> Self {
         let number = bank / banks;
@@ -240,8 +231,9 @@ impl Rule {
         Self { level, to: slots[gap.level.index()][gap.to.index()], wait: gap.wait }
     }
 
-    /// Adds the rule to those of its command; of two alike the longer wait holds.
-    fn join(self, rules: &mut Vec<Self>) {
+    /// Adds the rule to those of its command; of two for the same command the longer wait
+    /// counts.
+    fn add_to(self, rules: &mut Vec<Self>) {
         match rules.iter_mut().find(|rule| (rule.level, rule.to) == (self.level, self.to)) {
             Some(rule) => rule.wait = rule.wait.max(self.wait),
             None => rules.push(self),
@@ -262,7 +254,7 @@ impl Window {
         }
     }
 
-    /// Notes a command at `clock` and answers when the next may come.
+    /// Records a command at `clock` and returns when the next may come.
     fn push(&mut self, part: usize, clock: u64) -> u64 {
         let ring = &mut self.ends[part * self.length..][..self.length];
         let oldest = &mut self.oldest[part];
@@ -283,8 +275,8 @@ fn grouped(gaps: &[Gap]) -> [bool; Command::COUNT] {
     Command::ALL.map(inside)
 }
 
-/// Commands that wait for the same gaps at a level, as accesses with and without
-/// closing do, share a slot there.
+/// Commands that wait for the same gaps at a level share a gate there, such as accesses with
+/// and without auto-precharge.
 fn slots(gaps: &[Gap]) -> Slots {
     let waits = |level: Level, to: Command| {
         let gaps = gaps.iter().filter(move |gap| gap.level == level && gap.to == to);

@@ -1,29 +1,120 @@
-//! The memory of one channel: the device that knows when a command is legal,
-//! and the controller that chooses among waiting requests. Between the channels of
-//! a stack a [`Copier`] copies rows where the standard has MIGRATION.
+//! The memory of one channel: a device that knows when a command is legal, and a
+//! controller that chooses among waiting requests. Where the standard has MIGRATION, a
+//! [`Copier`] copies rows between the channels of a stack.
 //!
-//! Time is counted in memory command clocks. A [`Channel`] sleeps until the next
-//! clock at which something can happen, and yet sends the same commands at the
-//! same clocks as one that is visited every clock. Knows no address, no cache and
-//! no application.
+//! Time is counted in memory command clocks. A [`Channel`] sleeps until the next clock at
+//! which something can happen, yet sends the same commands at the same clocks as one that
+//! is visited every clock. It knows no address, no cache and no application.
 
+mod arbiter;
 mod channel;
-mod choice;
-mod copier;
-mod counters;
 mod device;
-mod drain;
-mod migration_banks;
+mod migration;
 mod queue;
 mod refresh;
-mod scheduler;
-mod sending;
-mod turn;
 
-pub use channel::{Channel, Done, Issued, Request};
-pub use copier::{BankCopy, BankRow, Copied, Copier};
-pub use counters::ChannelCounters;
-pub use device::{CLOSED, Device, bank_index};
-pub use scheduler::{Candidate, Named, Scheduler};
+use serde::{Deserialize, Serialize};
 
+use crate::config::Command;
 pub use crate::config::ControllerOptions;
+pub use channel::Channel;
+pub use device::{CLOSED, Device, bank_index};
+pub use migration::{BankCopy, BankRow, Copied, Copier};
+
+/// One access for a channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The caller's number for it; comes back in [`Done`].
+    pub token: u32,
+    /// Writes; else reads.
+    pub write: bool,
+    /// Pseudo channel.
+    pub pseudo_channel: u32,
+    /// Bank group of the pseudo channel.
+    pub bank_group: u32,
+    /// Bank of the group.
+    pub bank: u32,
+    /// Row of the bank.
+    pub row: u32,
+    /// Access within the row.
+    pub column: u32,
+}
+
+/// A served access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The caller's number for it.
+    pub token: u32,
+    /// For a read the clock of its last data beat, which may lie in the future; for a write
+    /// the clock of its command (posted: the clock after its acceptance).
+    pub clock: u64,
+    /// Its row was open when its first command was sent, or it needed none.
+    pub row_hit: bool,
+}
+
+/// A sent command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// When.
+    pub clock: u64,
+    /// What.
+    pub command: Command,
+    /// Bank of the channel, as [`bank_index`] counts; the first of the
+    /// pseudo channel for commands to all banks.
+    pub bank: u32,
+    /// Row of the request that caused it; 0 for maintenance.
+    pub row: u32,
+    /// Column of a column command, else 0.
+    pub column: u32,
+}
+
+/// Counts of one channel since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelCounters {
+    /// RD and RDA commands.
+    pub reads: u64,
+    /// WR and WRA commands.
+    pub writes: u64,
+    /// Accesses whose row was open when their first command was sent.
+    pub row_hits: u64,
+    /// Accesses whose bank was closed when their first command was sent.
+    pub row_misses: u64,
+    /// Accesses whose bank had another row open when their first command was sent.
+    pub row_conflicts: u64,
+    /// ACT commands.
+    pub activates: u64,
+    /// ACT commands among them that opened a row for a copy between channels.
+    pub copy_activates: u64,
+    /// PRE, PREA and closing accesses.
+    pub precharges: u64,
+    /// REFab and REFpb commands.
+    pub refreshes: u64,
+    /// Accesses answered from the queue or merged with another.
+    pub absorbed: u64,
+    /// Clocks of data-bus time, summed over pseudo channels.
+    pub busy_clocks: u64,
+    /// Halves of MIGRATION commands: columns that left or reached this channel.
+    pub migrations: u64,
+    /// Clocks for which its through-silicon vias carried columns of any channel's
+    /// migrations; not part of `busy_clocks`.
+    pub lent_clocks: u64,
+}
+
+impl ChannelCounters {
+    /// Adds the counts of another channel.
+    pub fn add(&mut self, other: &Self) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.row_hits += other.row_hits;
+        self.row_misses += other.row_misses;
+        self.row_conflicts += other.row_conflicts;
+        self.activates += other.activates;
+        self.copy_activates += other.copy_activates;
+        self.precharges += other.precharges;
+        self.refreshes += other.refreshes;
+        self.absorbed += other.absorbed;
+        self.busy_clocks += other.busy_clocks;
+        self.migrations += other.migrations;
+        self.lent_clocks += other.lent_clocks;
+    }
+}

@@ -1,12 +1,12 @@
-//! Requests that wait, by bank and by kind, in order of arrival. Allocated once.
+//! Waiting requests by bank and kind in order of arrival, and when writes are served.
 
 use crate::config::ControllerOptions;
-use gpumodel_core::units::to_u32;
+use gpumodel_core::units::{to_u32, to_u64};
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Reads and writes wait in lists of their own.
+/// Reads and writes wait in separate lists.
 pub(super) const KINDS: usize = 2;
 
 /// Index of the reads' list of a bank.
@@ -18,22 +18,22 @@ pub(super) const WRITE: usize = 1;
 /// One waiting access.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// The caller's name for it.
+    /// The caller's number for it.
     pub(super) token: u32,
     /// Row of its bank.
     pub(super) row: u32,
     /// Access within the row.
     pub(super) column: u32,
-    /// The entry behind it in its list, or a request that is served with it.
+    /// The next entry of its list, or the next request merged into the same one.
     pub(super) next: u32,
     previous: u32,
-    /// First of the requests that are served with this one.
+    /// First of the requests merged into this one.
     pub(super) merged: u32,
     /// Order of arrival.
     pub(super) sequence: u64,
     /// A command was sent for it.
     pub(super) touched: bool,
-    /// It opened its row and does not count for its queue any more.
+    /// It opened its row and no longer counts for its queue.
     pub(super) left_queue: bool,
 }
 
@@ -66,23 +66,23 @@ pub(super) struct Queue {
     free: u32,
     lists: Vec<[List; KINDS]>,
     sequence: u64,
-    /// Places of a bank's queue for reads and writes together; `u32::MAX`: the
-    /// scheduler sees all that wait.
+    /// Places of a bank's own queue for reads and writes together; `u32::MAX`: the scheduler
+    /// sees all that wait.
     places: u32,
-    /// Places taken, by bank.
+    /// Occupied places by bank.
     placed: Vec<u32>,
-    /// What moves into free places: reads, or writes while they are drained.
+    /// The kinds that move into free places: reads, or writes while they are drained.
     filling: [bool; KINDS],
-    /// Writes that the drain still moves.
+    /// Writes that the drain has still to move.
     draining: u32,
     /// Entries that count for each kind's queue.
     pub(super) waiting: [u32; KINDS],
     /// Entries of each kind.
-    pub(super) held: [u32; KINDS],
+    pub(super) total: [u32; KINDS],
 }
 
 impl Queue {
-    /// Lists for `banks` banks with the queues that `options` ask for.
+    /// Empty lists for `banks` banks.
     pub(super) fn new(banks: usize, options: &ControllerOptions) -> Self {
         let limited = options.bank_queue > 0;
         let seen = if limited { 0 } else { u32::MAX };
@@ -97,7 +97,7 @@ impl Queue {
             filling: [true, options.unified_queue],
             draining: 0,
             waiting: [0; KINDS],
-            held: [0; KINDS],
+            total: [0; KINDS],
         }
     }
 
@@ -106,10 +106,10 @@ impl Queue {
         self.places != u32::MAX
     }
 
-    /// Reads and writes that wait for their turn, as the drain counts them.
+    /// Waiting reads and writes as the drain counts them.
     #[inline]
     pub(super) fn sizes(&self) -> [u32; KINDS] {
-        if self.limited() { self.held } else { self.waiting }
+        if self.limited() { self.total } else { self.waiting }
     }
 
     #[inline]
@@ -133,8 +133,7 @@ impl Queue {
         self.lists[bank][READ].length == 0 && self.lists[bank][WRITE].length == 0
     }
 
-    /// A fresh entry that is in no list; memory grows only until the largest
-    /// number of requests has once waited.
+    /// A new entry that is in no list; freed ones are used again.
     fn allocate(&mut self, token: u32, row: u32, column: u32) -> u32 {
         let entry = Entry {
             token,
@@ -158,7 +157,7 @@ impl Queue {
         at
     }
 
-    /// Gives an entry that is in no list back.
+    /// Frees an entry that is in no list.
     pub(super) fn release(&mut self, at: u32) {
         self.entry_mut(at).next = self.free;
         self.free = at;
@@ -190,7 +189,7 @@ impl Queue {
             self.entry_mut(at).previous = tail;
             self.entry_mut(tail).next = at;
         }
-        self.held[kind] += 1;
+        self.total[kind] += 1;
         self.waiting[kind] += 1;
         if limited { self.place(bank, kind, open) } else { first || hits }
     }
@@ -215,15 +214,15 @@ impl Queue {
         moved > 0
     }
 
-    /// With places per bank, begins and ends draining writes into them: when
-    /// `most` wait or nothing else does. True when accesses of any bank moved.
+    /// With places per bank, starts and ends draining writes into them: when `most` wait or
+    /// nothing else does. True when accesses of any bank moved.
     #[inline]
-    pub(super) fn stage(&mut self, most: u32, open: impl Fn(usize) -> u32) -> bool {
+    pub(super) fn fill_bank_queues(&mut self, most: u32, open: impl Fn(usize) -> u32) -> bool {
         if !self.limited() {
             return false;
         }
         let mut any = false;
-        while self.turns(most) {
+        while self.switches_kind(most) {
             let kind = if self.filling[READ] { READ } else { WRITE };
             for bank in 0..self.lists.len() {
                 any |= self.place(bank, kind, open(bank));
@@ -232,12 +231,14 @@ impl Queue {
         any
     }
 
-    /// Changes what fills the places, when it is time.
-    fn turns(&mut self, most: u32) -> bool {
+    /// Changes the kind that fills the places where it must change now.
+    fn switches_kind(&mut self, most: u32) -> bool {
         let writes = self.waiting[WRITE];
         match self.filling {
             [true, true] => return false,
-            [true, false] if writes < most && (writes == 0 || self.held[READ] > 0) => return false,
+            [true, false] if writes < most && (writes == 0 || self.total[READ] > 0) => {
+                return false;
+            }
             [true, false] => self.draining = writes,
             [false, _] if self.draining > 0 => return false,
             [false, _] => {}
@@ -246,7 +247,7 @@ impl Queue {
         true
     }
 
-    /// Takes an access out of its list; it keeps its content until released.
+    /// Removes an access from its list; it keeps its content until released.
     pub(super) fn remove(&mut self, bank: usize, kind: usize, at: u32, open: u32) {
         let Entry { next, previous, left_queue, .. } = *self.entry(at);
         let limited = self.limited();
@@ -268,7 +269,7 @@ impl Queue {
         if next != NONE {
             self.entry_mut(next).previous = previous;
         }
-        self.held[kind] -= 1;
+        self.total[kind] -= 1;
         if limited {
             self.placed[bank] -= 1;
             self.find_hit(bank, kind, open);
@@ -277,15 +278,15 @@ impl Queue {
         } else {
             self.waiting[kind] -= u32::from(!left_queue);
             if was_hit {
-                self.lists[bank][kind].hit = self.first_with(next, open, u32::MAX);
+                self.lists[bank][kind].hit = self.search(next, u32::MAX, |entry| entry.row == open);
             }
         }
     }
 
-    /// Looks for the oldest access to the row `open` in sight.
+    /// Finds the oldest access to the row `open` among those that the scheduler sees.
     pub(super) fn find_hit(&mut self, bank: usize, kind: usize, open: u32) {
         let List { head, seen, .. } = self.lists[bank][kind];
-        self.lists[bank][kind].hit = self.first_with(head, open, seen);
+        self.lists[bank][kind].hit = self.search(head, seen, |entry| entry.row == open);
     }
 
     /// Forgets the hits of a bank that was closed.
@@ -295,53 +296,40 @@ impl Queue {
         }
     }
 
-    fn first_with(&self, mut at: u32, row: u32, sight: u32) -> u32 {
-        let mut left = sight;
-        while at != NONE && left > 0 {
+    /// The first entry of a list from `at` on, among at most `seen`, that `matches`.
+    #[inline]
+    fn search(&self, mut at: u32, mut seen: u32, matches: impl Fn(&Entry) -> bool) -> u32 {
+        while at != NONE && seen > 0 {
             let entry = self.entry(at);
-            if entry.row == row {
+            if matches(entry) {
                 return at;
             }
             at = entry.next;
-            left -= 1;
+            seen -= 1;
         }
         NONE
     }
 
     /// True when a younger access behind `at` needs the same row.
     pub(super) fn hits_behind(&self, at: u32) -> bool {
-        let entry = self.entry(at);
-        self.first_with(entry.next, entry.row, u32::MAX) != NONE
+        let Entry { next, row, .. } = *self.entry(at);
+        self.search(next, u32::MAX, |entry| entry.row == row) != NONE
     }
 
-    /// The oldest access of a list in sight that needs another row than `open`.
+    /// The oldest access that the scheduler sees of a list and that needs another row than
+    /// `open`.
     pub(super) fn first_miss(&self, bank: usize, kind: usize, open: u32) -> u32 {
-        let List { head: mut at, seen: mut left, .. } = self.lists[bank][kind];
-        while at != NONE && left > 0 {
-            let entry = self.entry(at);
-            if entry.row != open {
-                return at;
-            }
-            at = entry.next;
-            left -= 1;
-        }
-        NONE
+        let List { head, seen, .. } = self.lists[bank][kind];
+        self.search(head, seen, |entry| entry.row != open)
     }
 
-    /// The waiting access to that very place.
+    /// The waiting access to a row and column.
     pub(super) fn find(&self, bank: usize, kind: usize, row: u32, column: u32) -> u32 {
-        let mut at = self.lists[bank][kind].head;
-        while at != NONE {
-            let entry = self.entry(at);
-            if (entry.row, entry.column) == (row, column) {
-                return at;
-            }
-            at = entry.next;
-        }
-        NONE
+        let head = self.lists[bank][kind].head;
+        self.search(head, u32::MAX, |entry| (entry.row, entry.column) == (row, column))
     }
 
-    /// Lets a request be served together with the waiting access `with`.
+    /// Merges a request into the waiting access `with`.
     pub(super) fn merge(&mut self, with: u32, token: u32) {
         let at = self.allocate(token, self.entry(with).row, self.entry(with).column);
         self.entry_mut(at).next = self.entry(with).merged;
@@ -356,4 +344,75 @@ impl Queue {
             self.waiting[kind] -= 1;
         }
     }
+}
+
+/// Switches between serving reads and serving writes, by watermarks.
+///
+/// The mode is updated once per clock, from the queues as the clock before left them;
+/// between two changes of the queues it stays, so dead clocks need not be visited.
+#[derive(Clone, Debug)]
+pub(super) struct WriteDrain {
+    /// Reads and writes are served mixed.
+    mixed: bool,
+    /// Writes are being served.
+    writing: bool,
+    /// More writes than this start the drain.
+    high: u64,
+    /// Fewer than this end it, when reads wait.
+    low: u64,
+    /// The clock at which the queues changed since the mode was updated.
+    changed_at: Option<u64>,
+}
+
+impl WriteDrain {
+    pub(super) fn new(options: &ControllerOptions) -> Self {
+        let queue = f64::from(options.write_queue);
+        Self {
+            mixed: options.unified_queue || options.bank_queue > 0,
+            writing: false,
+            high: whole((options.write_high * queue).floor()),
+            low: whole((options.write_low * queue).ceil()),
+            changed_at: Some(0),
+        }
+    }
+
+    /// True when requests of `kind` may be served.
+    #[inline]
+    pub(super) fn serves(&self, kind: usize) -> bool {
+        self.mixed || self.writing == (kind == WRITE)
+    }
+
+    /// Updates the mode before something changes or is served at `clock`; true when the mode
+    /// changed.
+    #[inline]
+    pub(super) fn update(&mut self, clock: u64, waiting: [u32; KINDS]) -> bool {
+        if self.changed_at.is_none_or(|at| at >= clock) {
+            return false;
+        }
+        self.changed_at = None;
+        let before = self.writing;
+        self.writing = self.wants_writes(waiting);
+        before != self.writing
+    }
+
+    /// The queues changed at `clock`; true when the mode changes with the next clock.
+    #[inline]
+    pub(super) fn change(&mut self, clock: u64, waiting: [u32; KINDS]) -> bool {
+        self.changed_at = Some(clock);
+        !self.mixed && self.wants_writes(waiting) != self.writing
+    }
+
+    fn wants_writes(&self, waiting: [u32; KINDS]) -> bool {
+        let writes = to_u64(waiting[WRITE]);
+        if self.writing {
+            writes >= self.low.max(1) || waiting[READ] == 0
+        } else {
+            writes > self.high || waiting[READ] == 0
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of at most 4096
+fn whole(value: f64) -> u64 {
+    value as u64
 }

@@ -9,9 +9,9 @@ pub(super) struct RefreshTimer {
     policy: Refresh,
     interval: u64,
     banks: usize,
-    lanes: Vec<Lane>,
-    /// The earliest clock at which a lane is due.
-    soonest: u64,
+    pseudo_channels: Vec<Timer>,
+    /// The earliest clock at which a refresh is or was due.
+    pub(super) soonest: u64,
     /// Clocks after which every bank has been refreshed once more, when refreshes
     /// come fast enough that none delays the next; else `u64::MAX`.
     period: u64,
@@ -19,18 +19,18 @@ pub(super) struct RefreshTimer {
 
 /// Refresh of one pseudo channel.
 #[derive(Clone, Debug)]
-struct Lane {
+struct Timer {
     /// Clock at which the next refresh is due.
     due: u64,
-    /// The bank whose turn it is, from 0 within the pseudo channel.
-    turn: usize,
+    /// The bank to refresh next, from 0 within the pseudo channel.
+    bank: usize,
 }
 
 /// A refresh that is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     /// The pseudo channel.
-    pub(super) lane: usize,
+    pub(super) pseudo_channel: usize,
     /// First bank that it needs.
     pub(super) bank: usize,
     /// How many banks it needs.
@@ -51,31 +51,33 @@ impl RefreshTimer {
             Refresh::AllBank | Refresh::None => standard.refresh_interval,
         };
         let interval = to_u64(interval);
-        let lanes = if policy == Refresh::None { 0 } else { to_usize(standard.pseudo_channels) };
-        let turns = match policy {
+        let count = if policy == Refresh::None { 0 } else { to_usize(standard.pseudo_channels) };
+        let refreshes = match policy {
             Refresh::PerBank => to_u64(standard.bank_groups * standard.banks_per_group),
             Refresh::AllBank | Refresh::None => 1,
         };
         let longest = standard.gaps.iter().map(|gap| to_u64(gap.wait)).max().unwrap_or(0);
         let steady = interval > longest || policy == Refresh::None;
         Self {
-            period: if steady { interval * turns } else { u64::MAX },
+            period: if steady { interval * refreshes } else { u64::MAX },
             policy,
             interval,
             banks: to_usize(standard.bank_groups * standard.banks_per_group),
-            soonest: if lanes == 0 { u64::MAX } else { interval },
-            lanes: vec![Lane { due: interval, turn: 0 }; lanes],
+            soonest: if count == 0 { u64::MAX } else { interval },
+            pseudo_channels: vec![Timer { due: interval, bank: 0 }; count],
         }
     }
 
     /// The refreshes that are due at `clock`.
     pub(super) fn due(&self, clock: u64) -> impl Iterator<Item = Due> + '_ {
-        let ready = self.lanes.iter().enumerate().filter(move |(_, lane)| lane.due <= clock);
-        ready.map(|(at, lane)| {
-            let first = at * self.banks;
+        let due = self.pseudo_channels.iter().enumerate();
+        due.filter(move |(_, timer)| timer.due <= clock).map(|(pseudo_channel, timer)| {
+            let first = pseudo_channel * self.banks;
             match self.policy {
-                Refresh::PerBank => Due { lane: at, bank: first + lane.turn, banks: 1 },
-                _ => Due { lane: at, bank: first, banks: self.banks },
+                Refresh::PerBank => Due { pseudo_channel, bank: first + timer.bank, banks: 1 },
+                Refresh::AllBank | Refresh::None => {
+                    Due { pseudo_channel, bank: first, banks: self.banks }
+                }
             }
         })
     }
@@ -86,7 +88,7 @@ impl RefreshTimer {
         if self.soonest > clock {
             return self.soonest;
         }
-        let later = self.lanes.iter().map(|lane| lane.due).filter(|due| *due > clock);
+        let later = self.pseudo_channels.iter().map(|timer| timer.due).filter(|due| *due > clock);
         later.min().unwrap_or(u64::MAX)
     }
 
@@ -95,30 +97,24 @@ impl RefreshTimer {
     /// device ends as if all had been.
     pub(super) fn skip(&mut self, now: u64) -> u64 {
         let mut skipped = 0;
-        for lane in &mut self.lanes {
-            let periods = (now.saturating_sub(lane.due) / self.period).saturating_sub(2);
-            lane.due += periods * self.period;
+        for timer in &mut self.pseudo_channels {
+            let periods = (now.saturating_sub(timer.due) / self.period).saturating_sub(2);
+            timer.due += periods * self.period;
             skipped += periods * (self.period / self.interval);
         }
         self.soonest = self.earliest();
         skipped
     }
 
-    /// The earliest clock at which a refresh is or was due.
-    #[inline]
-    pub(super) fn soonest(&self) -> u64 {
-        self.soonest
-    }
-
-    /// The refresh of `lane` was sent.
-    pub(super) fn sent(&mut self, lane: usize) {
-        let lane = &mut self.lanes[lane];
-        lane.due += self.interval;
-        lane.turn = (lane.turn + 1) % self.banks;
+    /// The refresh of a pseudo channel was sent.
+    pub(super) fn sent(&mut self, pseudo_channel: usize) {
+        let timer = &mut self.pseudo_channels[pseudo_channel];
+        timer.due += self.interval;
+        timer.bank = (timer.bank + 1) % self.banks;
         self.soonest = self.earliest();
     }
 
     fn earliest(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.due).min().unwrap_or(u64::MAX)
+        self.pseudo_channels.iter().map(|timer| timer.due).min().unwrap_or(u64::MAX)
     }
 }

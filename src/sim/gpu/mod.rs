@@ -40,7 +40,7 @@ use crate::gpu::timeline::{ResidencyRecorder, Timeline, Totals};
 use crate::interval::ProfileImage;
 use crate::memory::MemorySystem;
 use crate::memory::packet::Origin;
-use crate::mmu::{Around, Mmu, Request};
+use crate::mmu::{Mmu, MmuContext, Request};
 use crate::sm::{Departure, Sm};
 
 /// Cycles without an issued instruction after which a run counts as stuck.
@@ -307,11 +307,14 @@ impl<'a> Gpu<'a> {
     /// Lets the MMU act, where the machine translates; SMs then get the pages that are known.
     /// Kept out of [`Gpu::handle`], which most machines run without it.
     #[inline(never)]
-    fn on_translation(&mut self, act: impl FnOnce(&mut Mmu, &mut Around<'_>, &mut Vec<Request>)) {
+    fn on_translation(
+        &mut self,
+        act: impl FnOnce(&mut Mmu, &mut MmuContext<'_>, &mut Vec<Request>),
+    ) {
         let mut pages = std::mem::take(&mut self.pages);
         let SharedState { queue, counts, memory_system, mmu, .. } = &mut self.shared_state;
         if let Some(mmu) = mmu {
-            act(mmu, &mut Around { queue, counts, memory_system }, &mut pages);
+            act(mmu, &mut MmuContext { queue, counts, memory_system }, &mut pages);
         }
         for request in pages.drain(..) {
             self.sms[usize::from(request.sm)].on_page(request.page, &mut self.shared_state);

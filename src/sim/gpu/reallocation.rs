@@ -100,7 +100,7 @@ impl Gpu<'_> {
 
     fn come_to_rest(&mut self, apps: Vec<usize>, channels: Vec<(u32, usize)>) {
         self.sms.iter_mut().for_each(crate::sm::Sm::forget_pages);
-        self.shared_state.mmu.iter_mut().for_each(crate::mmu::Mmu::hold_pages);
+        self.shared_state.mmu.iter_mut().for_each(crate::mmu::Mmu::hold_moves);
         let mut rest = self.channels.change.take().unwrap_or_default();
         let now = self.now();
         for app in apps {
@@ -159,7 +159,7 @@ impl Gpu<'_> {
             return;
         }
         if let Some(mmu) = &mut self.shared_state.mmu {
-            mmu.let_pages_go(&mut self.shared_state.queue);
+            mmu.resume_moves(&mut self.shared_state.queue);
         }
         for &(sm, _) in &rest.sms {
             self.sms[sm].ask_again(&mut self.shared_state);

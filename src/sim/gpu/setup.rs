@@ -13,7 +13,7 @@ use crate::gpu::shared_state::{SharedState, Windows};
 use crate::gpu::workers::WorkerPool;
 use crate::interval::Profile;
 use crate::memory::MemorySystem;
-use crate::memory::presumed_l2_hits::PresumedL2Hits;
+use crate::memory::PresumedL2Hits;
 use crate::mmu::Mmu;
 use crate::mmu::address_space;
 use crate::sm::Need;

@@ -75,7 +75,7 @@ impl SharedState {
     /// Takes in what an earlier run has found of each code.
     pub(crate) fn take_in(&mut self, images: &[ProfileImage]) {
         if images.len() == self.profiles.len() {
-            self.profiles.iter_mut().zip(images).for_each(|(profile, one)| profile.take_in(one));
+            self.profiles.iter_mut().zip(images).for_each(|(profile, one)| profile.load(one));
         }
     }
 
@@ -98,14 +98,14 @@ impl SharedState {
     /// page lies; tests keep a second page table for that.
     #[inline]
     pub(crate) fn check_answer(&mut self, packet: &Packet) {
-        if matches!(packet.ask, RequestKind::Code | RequestKind::Constant) {
+        if matches!(packet.kind, RequestKind::Code | RequestKind::Constant) {
             return;
         }
-        let lies = || self.physical(packet.asked);
+        let lies = || self.physical(packet.virtual_address);
         debug_assert_eq!(lies(), packet.address, "an answer from a frame that the page has left");
         #[cfg(test)]
         if let Some(mmu) = &mut self.mmu {
-            mmu.check_answer(packet.asked, packet.address);
+            mmu.check_answer(packet.virtual_address, packet.address);
         }
     }
 
@@ -122,7 +122,7 @@ impl SharedState {
     pub(crate) fn ask_page(&mut self, request: Request, way: Cycle) {
         let at = self.queue.now() + way;
         let mmu = self.mmu.as_mut().expect("only machines that translate ask for pages");
-        mmu.ask(request, at, &mut self.queue);
+        mmu.request(request, at, &mut self.queue);
     }
 
     /// An entry of a page table has come for a walk.

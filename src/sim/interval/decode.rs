@@ -1,15 +1,15 @@
-//! Static instructions with all that the walk and the memory path ask of them.
+//! Static instructions decoded for one machine: what the walk and the memory path need of
+//! them, the operands of barriers, and the cache lines of the code.
 
-use crate::config::Machine;
+use crate::config::{Fetch, Machine};
 use gpumodel_core::isa::{Effect, Instruction, Opcode, Register, RegisterFile, Space, Unit};
-use gpumodel_core::units::to_usize;
+use gpumodel_core::units::{WARP_LANES, to_u64, to_usize};
 
-use super::barrier_operands::BarrierOperands;
 use crate::gpu::feed::Program;
 use crate::gpu::workers::TASK_BARRIER;
 
-/// Stands for all predicates that a trace does not list: the last comparison
-/// writes it, branches wait for it. No predicate has this number.
+/// Represents all predicates that a trace does not list: the last comparison writes it,
+/// branches wait for it. No predicate has this number.
 const UNLISTED: Register = Register::from_bits(((RegisterFile::Predicate as u16) << 14) | 0x3fff);
 
 /// One static instruction, decoded for one machine.
@@ -17,7 +17,7 @@ const UNLISTED: Register = Register::from_bits(((RegisterFile::Predicate as u16)
 pub(crate) struct Decoded {
     /// Registers read, each once, without constants; wide operands as far as listed.
     pub(super) sources: Box<[Register]>,
-    /// Registers written, wide results spread out.
+    /// Registers written, with all registers of wide results.
     pub(super) destinations: Box<[Register]>,
     /// The unit.
     pub(crate) unit: Unit,
@@ -25,7 +25,7 @@ pub(crate) struct Decoded {
     pub(super) latency: u32,
     /// Cycles of the unit's issue port.
     pub(super) initiation: u32,
-    /// Cycles from its issue before the warp may issue again.
+    /// Cycles after its issue before the warp may issue again.
     pub(super) hold: u32,
     /// What it does.
     pub(crate) effect: Effect,
@@ -35,15 +35,15 @@ pub(crate) struct Decoded {
     pub(crate) width: u32,
     /// Each address names a 16-byte row of a matrix (`LDSM`), whatever the width says.
     pub(crate) is_matrix_load: bool,
-    /// Goes past the L1.
+    /// Bypasses the L1.
     pub(crate) bypasses_l1: bool,
-    /// The opcode is in the table; false: it was classed by prefix.
+    /// The opcode is in the table; false: it was classified by prefix.
     pub(crate) known: bool,
-    /// Loads a constant whose address the trace does not give.
+    /// Loads a constant whose address the trace does not have.
     pub(super) unplaced_constant: bool,
     /// The first immediate, for waits on asynchronous groups.
     pub(super) immediate: Option<i64>,
-    /// The barrier that it meets.
+    /// The operands of a barrier instruction.
     pub(super) operands: Option<BarrierOperands>,
 }
 
@@ -93,25 +93,22 @@ fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> 
         known: opcode.known,
         unplaced_constant: !has_addresses && opcode.effect == Effect::Load(Space::Constant),
         immediate: instruction.immediates.first().copied(),
-        operands: operands(machine, instruction, opcode.effect),
+        operands: barrier_operands(machine, instruction, opcode.effect),
     }
 }
 
-/// The same without repetitions: a register is read once for all its operands.
-fn distinct(mut registers: Vec<Register>) -> Vec<Register> {
-    let mut place = 0;
-    while place < registers.len() {
-        let seen = registers[..place].contains(&registers[place]);
-        if seen {
-            registers.remove(place);
-        } else {
-            place += 1;
+/// The registers without repetitions: one is read once for all operands.
+fn distinct(registers: Vec<Register>) -> Vec<Register> {
+    let mut kept = Vec::with_capacity(registers.len());
+    for register in registers {
+        if !kept.contains(&register) {
+            kept.push(register);
         }
     }
-    registers
+    kept
 }
 
-fn operands(
+fn barrier_operands(
     machine: &Machine,
     instruction: &Instruction,
     effect: Effect,
@@ -132,15 +129,14 @@ fn is_predicate(register: Register) -> bool {
     matches!(register.file(), RegisterFile::Predicate | RegisterFile::UniformPredicate)
 }
 
-/// The same and, where asked for, the stand-in for predicates that are not listed.
-fn with_unlisted(asked: bool, mut listed: Vec<Register>) -> Box<[Register]> {
-    listed.extend(asked.then_some(UNLISTED));
+/// The registers and, with `unlisted`, the one that represents unlisted predicates.
+fn with_unlisted(unlisted: bool, mut listed: Vec<Register>) -> Box<[Register]> {
+    listed.extend(unlisted.then_some(UNLISTED));
     listed.into()
 }
 
-/// The registers that wide results stand for: `count` in a row from the listed
-/// one. A line that lists several registers of a file lists all of them, and a
-/// predicate is one bit.
+/// The registers of wide results: `count` consecutive ones from the listed one. A line that
+/// lists several registers of a file lists all of them, and a predicate is one bit.
 fn spread_out(listed: &[Register], count: u8) -> Vec<Register> {
     let row = |first: &Register| {
         let (file, number) = (first.file(), first.number());
@@ -152,10 +148,155 @@ fn spread_out(listed: &[Register], count: u8) -> Vec<Register> {
     listed.iter().flat_map(row).filter(|r| !r.is_constant()).collect()
 }
 
+/// Barriers of a CTA that have a number (PTX ISA, `barrier{.cta}`).
+const NUMBERED: u8 = 16;
+
+/// The operands of a barrier instruction, as far as the trace has them.
+///
+/// `BAR.SYNC id[, threads]`: either operand may be an immediate or a register, whose value no
+/// trace has. Tracers list no immediates (before late version 4), the last one (until version
+/// 5), or the first two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BarrierOperands {
+    /// The barrier of the CTA: its number, or 16 and the warps that it counts where the trace
+    /// has only this count.
+    pub(crate) place: u8,
+    /// Warps that must arrive; 0: all of the CTA that have not ended.
+    pub(crate) warps: u16,
+    /// The warp waits there; else it arrives and goes on.
+    pub(crate) waits: bool,
+    /// The trace does not have the number or the count.
+    pub(crate) assumed: bool,
+}
+
+impl BarrierOperands {
+    /// The place of a worker's task barrier: beyond the numbers of traces.
+    pub(crate) const TASK: u8 = u8::MAX - 1;
+
+    /// The barrier 0 of the whole CTA.
+    pub(super) const fn whole(waits: bool) -> Self {
+        Self { place: 0, warps: 0, waits, assumed: false }
+    }
+
+    /// The barrier at which the warps of a worker wait for their task.
+    pub(super) const fn for_task() -> Self {
+        Self { place: Self::TASK, warps: 0, waits: true, assumed: false }
+    }
+
+    /// As one word; [`BarrierOperands::unpacked`] is the inverse.
+    pub(super) const fn packed(self) -> u32 {
+        let [low, high] = self.warps.to_le_bytes();
+        u32::from_le_bytes([self.place, low, high, self.waits as u8 | (self.assumed as u8) << 1])
+    }
+
+    /// From one word; other bits are ignored.
+    pub(super) const fn unpacked(word: u32) -> Self {
+        let [place, low, high, flags] = word.to_le_bytes();
+        let warps = u16::from_le_bytes([low, high]);
+        Self { place, warps, waits: flags & 1 != 0, assumed: flags & 2 != 0 }
+    }
+
+    /// The operands of `instruction`.
+    fn of(instruction: &Instruction, waits: bool) -> Self {
+        let registers = instruction.sources.iter().filter(|r| !r.is_constant()).count();
+        let mut immediates = instruction.immediates.iter().copied();
+        let (first, second) = (immediates.next(), immediates.next());
+        let whole = Self::whole(waits);
+        match (first.and_then(number), first.and_then(warps), second) {
+            (Some(place), _, None | Some(0)) if registers == 0 => Self { place, ..whole },
+            (Some(place), _, Some(count)) if registers == 0 => match warps(count) {
+                Some(warps) => Self { place, warps, ..whole },
+                None => Self { assumed: true, ..whole },
+            },
+            (None, Some(warps), _) => {
+                let place = NUMBERED.saturating_add(u8::try_from(warps).unwrap_or(u8::MAX));
+                Self { place, warps, waits, assumed: true }
+            }
+            _ => Self { assumed: true, ..whole },
+        }
+    }
+}
+
+/// The number of a barrier that an immediate gives; larger ones are counts of threads.
+fn number(immediate: i64) -> Option<u8> {
+    u8::try_from(immediate).ok().filter(|&number| number < NUMBERED)
+}
+
+/// The warps of the count of threads that an immediate gives.
+fn warps(immediate: i64) -> Option<u16> {
+    let threads = u64::try_from(immediate).unwrap_or(0);
+    let warps = u16::try_from(threads.div_ceil(to_u64(WARP_LANES))).ok();
+    warps.filter(|&warps| warps > 0 && number(immediate).is_none())
+}
+
+/// The cache line of every instruction of one code.
+///
+/// Lines are numbered over all the code of a run, so that no two kernels share one. Their
+/// order and neighbours are those of the PCs; a gap that no warp executes is kept as long as
+/// the prefetcher can reach into it.
+#[derive(Debug)]
+pub(crate) struct CodeLines {
+    of: Vec<u32>,
+    end: u32,
+}
+
+impl CodeLines {
+    /// The lines of `code` from number `first` on; none without instruction caches.
+    pub(super) fn new(spec: Option<&Fetch>, code: &[Instruction], first: u32) -> Self {
+        let Some(spec) = spec else { return Self { of: Vec::new(), end: first } };
+        let line = |instruction: &Instruction| instruction.pc / u64::from(spec.line_bytes);
+        let mut distinct: Vec<u64> = code.iter().map(line).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let longest = u64::from(spec.prefetch_lines) + 1;
+        let mut numbers = Vec::with_capacity(distinct.len());
+        let (mut number, mut before) = (first, distinct.first().copied().unwrap_or(0));
+        for &line in &distinct {
+            number += u32::try_from((line - before).min(longest)).expect("a prefetch is short");
+            numbers.push(number);
+            before = line;
+        }
+        let place = |searched: u64| distinct.partition_point(|&line| line < searched);
+        let of = code.iter().map(|instruction| numbers[place(line(instruction))]).collect();
+        Self { of, end: numbers.last().map_or(first, |last| last + 1) }
+    }
+
+    /// The line of an instruction.
+    pub(crate) fn of(&self, instruction: u32) -> u32 {
+        self.of[to_usize(instruction)]
+    }
+
+    /// One past the last line.
+    pub(crate) fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// How many of the `count` instructions from `first` on can issue before one whose line is
+    /// not `present`; that takes the place of an instruction and its line.
+    pub(crate) fn run(&self, first: u32, count: u32, present: impl Fn(u32, u32) -> bool) -> u32 {
+        let lines = &self.of[to_usize(first)..to_usize(first + count)];
+        let missing = (0..).zip(lines).find(|&(place, &line)| !present(place, line));
+        missing.map_or(count, |(place, _)| place)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::spread_out;
-    use gpumodel_core::isa::{Register, RegisterFile};
+    use super::{BarrierOperands, CodeLines, spread_out};
+    use crate::config::Models;
+    use gpumodel_core::isa::{Instruction, Register, RegisterFile};
+
+    fn empty_instruction() -> Instruction {
+        Instruction {
+            pc: 0,
+            opcode: 0,
+            destinations: Box::default(),
+            sources: Box::default(),
+            width: 0,
+            immediates: Box::default(),
+            line: None,
+        }
+    }
 
     fn spread(listed: &[(RegisterFile, u16)], count: u8) -> String {
         let register = |&(file, number)| Register::new(file, number).unwrap();
@@ -171,5 +312,63 @@ mod tests {
         assert_eq!(spread(&[(Uniform, 62)], 2), "[UR62]", "UR63 holds a constant");
         assert_eq!(spread(&[(General, 4), (General, 8)], 4), "[R4, R8]");
         assert_eq!(spread(&[(General, 2), (Predicate, 0)], 2), "[R2, R3, P0]");
+    }
+
+    fn operands(registers: u16, immediates: &[i64]) -> (u8, u16, bool) {
+        let sources = (0..registers).map(|n| Register::new(RegisterFile::General, n).unwrap());
+        let immediates = immediates.into();
+        let instruction =
+            Instruction { sources: sources.collect(), immediates, ..empty_instruction() };
+        let operands = BarrierOperands::of(&instruction, true);
+        (operands.place, operands.warps, operands.assumed)
+    }
+
+    #[test]
+    fn number_and_count_are_those_of_the_trace() {
+        assert_eq!(operands(0, &[0, 0]), (0, 0, false), "BAR.SYNC 0");
+        assert_eq!(operands(0, &[3, 0]), (3, 0, false), "BAR.SYNC 3");
+        assert_eq!(operands(0, &[3, 96]), (3, 3, false), "BAR.SYNC 3, 96");
+        assert_eq!(operands(0, &[3, 100]), (3, 4, false), "a count is rounded up to warps");
+        assert_eq!(operands(0, &[0]), (0, 0, false), "one immediate: BAR.SYNC 0");
+        assert_eq!(operands(0, &[5]), (5, 0, false), "one immediate: BAR.SYNC 5");
+    }
+
+    #[test]
+    fn the_packed_form_is_a_bijection() {
+        for (place, warps, waits) in [(0, 0, true), (15, 32, false), (255, u16::MAX, true)] {
+            for assumed in [true, false] {
+                let operands = BarrierOperands { place, warps, waits, assumed };
+                assert_eq!(BarrierOperands::unpacked(operands.packed()), operands);
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_trace_leaves_out_is_assumed() {
+        assert_eq!(operands(0, &[]), (0, 0, true), "no immediates at all");
+        assert_eq!(operands(0, &[128]), (20, 4, true), "the last immediate is the count");
+        assert_eq!(operands(1, &[64, 0]), (18, 2, true), "BAR.SYNC R0, 64");
+        assert_eq!(operands(1, &[1]), (0, 0, true), "BAR.SYNC 1, R0: its count is not known");
+        assert_eq!(operands(2, &[0]), (0, 0, true), "BAR.SYNC R0, R1");
+        assert_eq!(operands(0, &[-1]), (0, 0, true));
+    }
+
+    fn code(pcs: &[u64]) -> Vec<Instruction> {
+        pcs.iter().map(|&pc| Instruction { pc, ..empty_instruction() }).collect()
+    }
+
+    #[test]
+    fn lines_follow_the_pcs_a_long_gap_is_cut_and_two_codes_share_none() {
+        let machine = Models::builtin().machine("v100", &[]).unwrap().machine;
+        let spec = machine.fetch.unwrap();
+        let far = 1 << 60;
+        let lines = CodeLines::new(Some(&spec), &code(&[0x100, 0, 0x10, 0x110, far]), 7);
+        let cut = 9 + spec.prefetch_lines + 1;
+        assert_eq!((0..5).map(|i| lines.of(i)).collect::<Vec<_>>(), [9, 7, 7, 9, cut]);
+        assert_eq!(lines.end(), cut + 1);
+        let other = CodeLines::new(Some(&spec), &code(&[0, 0x10]), lines.end());
+        assert_eq!((other.of(0), other.of(1), other.end()), (cut + 1, cut + 1, cut + 2));
+        assert_eq!(lines.run(0, 5, |_, line| line < 9), 0);
+        assert_eq!(lines.run(1, 4, |_, line| line < 9), 2);
     }
 }

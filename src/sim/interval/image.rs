@@ -1,17 +1,17 @@
-//! A profile as plain words, to be kept between runs.
+//! A profile as plain words, to be stored between runs.
 //!
-//! An image belongs to one code on one machine and one build of the program;
-//! whoever keeps it sees to that. Taking one in changes no result: a stretch
-//! that is known is not walked again. What does not fit the code is refused.
+//! An image belongs to one code on one machine and one build of the program, which the caller
+//! must check. Loading one changes no result: known stretches are not walked again. An image
+//! that does not fit the code is refused.
 
 use rustc_hash::FxHashMap;
 
-use super::state::{SlotId, State, StateId, StateTable};
+use super::walk::{SlotId, State, StateId, StateTable};
 use super::{BarrierOperands, Demand, Gaps, Key, Mix, Profile, Step, StepEnd, Stretch, StretchEnd};
 use gpumodel_core::isa::Register;
 use gpumodel_core::units::{to_u32, to_usize};
 
-/// The stretches found of one code.
+/// The stretches of one code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfileImage(Vec<u32>);
 
@@ -30,28 +30,28 @@ impl ProfileImage {
 }
 
 impl Profile {
-    /// All stretches found so far.
+    /// All stretches so far.
     pub(crate) fn image(&self) -> ProfileImage {
         let mut words = Vec::new();
-        self.states.all().put(&mut words);
-        self.steps.put(&mut words);
-        self.stretches.put(&mut words);
-        self.keys.put(&mut words);
+        self.states.all().write(&mut words);
+        self.steps.write(&mut words);
+        self.stretches.write(&mut words);
+        self.keys.write(&mut words);
         ProfileImage(words)
     }
 
-    /// True when stretches have been found that no image brought.
+    /// True with stretches that no image had.
     pub(crate) fn has_grown(&self) -> bool {
-        self.stretches.len() > self.known
+        self.stretches.len() > self.loaded
     }
 
-    /// Takes in the stretches of an image; nothing happens when it is no image of
-    /// this code or stretches have been found already.
-    pub(crate) fn take_in(&mut self, image: &ProfileImage) {
-        let mut words = Words(&image.0);
-        let Some(parts) = <(_, Vec<Stretch>)>::take(&mut words) else { return };
+    /// Loads the stretches of an image; does nothing when it is no image of this code or the
+    /// profile has stretches already.
+    pub(crate) fn load(&mut self, image: &ProfileImage) {
+        let mut words = Unread(&image.0);
+        let Some(parts) = <(_, Vec<Stretch>)>::read(&mut words) else { return };
         let ((states, steps), stretches): ((Vec<State>, Vec<Step>), _) = parts;
-        let Some(keys) = Vec::<Key>::take(&mut words) else { return };
+        let Some(keys) = Vec::<Key>::read(&mut words) else { return };
         let Some(states) = StateTable::of(states) else { return };
         let whole = words.0.is_empty() && keys.len() == stretches.len();
         let begins = keys.iter().zip(&stretches);
@@ -60,13 +60,13 @@ impl Profile {
             && begins.into_iter().all(|(key, stretch)| self.holds_key(*key, stretch, &states));
         let memo: FxHashMap<_, _> = keys.iter().copied().zip(0..).collect();
         if self.stretches.is_empty() && whole && fit && memo.len() == keys.len() {
-            self.known = stretches.len();
+            self.loaded = stretches.len();
             (self.states, self.steps, self.stretches) = (states, steps, stretches);
             (self.keys, self.memo) = (keys, memo);
         }
     }
 
-    /// Whether a step is made of instructions of the code.
+    /// Whether a step has instructions of the code.
     fn holds_step(&self, step: &Step) -> bool {
         let inside = |end: u32| to_usize(end) <= self.code.instructions.len();
         let last = match step.end {
@@ -90,7 +90,7 @@ impl Profile {
     }
 }
 
-/// Whether the numbers of a stretch name steps and states that are there.
+/// Whether a stretch refers to existing steps and states.
 fn holds_stretch(stretch: &Stretch, steps: usize, states: &StateTable) -> bool {
     let end = stretch.first.checked_add(stretch.count);
     end.is_some_and(|end| to_usize(end) <= steps)
@@ -99,9 +99,9 @@ fn holds_stretch(stretch: &Stretch, steps: usize, states: &StateTable) -> bool {
 }
 
 /// Words not read yet.
-struct Words<'a>(&'a [u32]);
+struct Unread<'a>(&'a [u32]);
 
-impl Words<'_> {
+impl Unread<'_> {
     fn next(&mut self) -> Option<u32> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -109,138 +109,112 @@ impl Words<'_> {
     }
 }
 
-/// What can be put into words and taken out again.
-trait Kept: Sized {
-    fn put(&self, words: &mut Vec<u32>);
-    fn take(words: &mut Words<'_>) -> Option<Self>;
+/// What can be written as words and read again.
+trait Words: Sized {
+    fn write(&self, words: &mut Vec<u32>);
+    fn read(words: &mut Unread<'_>) -> Option<Self>;
 }
 
-impl Kept for u32 {
-    fn put(&self, words: &mut Vec<u32>) {
-        words.push(*self);
-    }
-
-    fn take(words: &mut Words<'_>) -> Option<Self> {
-        words.next()
-    }
-}
-
-impl<T: Kept> Kept for Vec<T> {
-    fn put(&self, words: &mut Vec<u32>) {
+impl<T: Words> Words for Vec<T> {
+    fn write(&self, words: &mut Vec<u32>) {
         words.push(to_u32(self.len()));
-        self.iter().for_each(|one| one.put(words));
+        self.iter().for_each(|one| one.write(words));
     }
 
-    fn take(words: &mut Words<'_>) -> Option<Self> {
-        // Every element takes a word or more: a count beyond them is damage.
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
+        // Every element has a word or more: a larger count is damage.
         let count = to_usize(words.next()?);
         (count <= words.0.len()).then_some(())?;
-        (0..count).map(|_| T::take(words)).collect()
+        (0..count).map(|_| T::read(words)).collect()
     }
 }
 
-impl<A: Kept, B: Kept> Kept for (A, B) {
-    fn put(&self, words: &mut Vec<u32>) {
-        self.0.put(words);
-        self.1.put(words);
+impl<A: Words, B: Words> Words for (A, B) {
+    fn write(&self, words: &mut Vec<u32>) {
+        self.0.write(words);
+        self.1.write(words);
     }
 
-    fn take(words: &mut Words<'_>) -> Option<Self> {
-        Some((A::take(words)?, B::take(words)?))
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
+        Some((A::read(words)?, B::read(words)?))
     }
 }
 
-impl<T: Kept + Copy + Default, const N: usize> Kept for [T; N] {
-    fn put(&self, words: &mut Vec<u32>) {
-        self.iter().for_each(|one| one.put(words));
+impl<T: Words + Copy + Default, const N: usize> Words for [T; N] {
+    fn write(&self, words: &mut Vec<u32>) {
+        self.iter().for_each(|one| one.write(words));
     }
 
-    fn take(words: &mut Words<'_>) -> Option<Self> {
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
         let mut all = [T::default(); N];
         for one in &mut all {
-            *one = T::take(words)?;
+            *one = T::read(words)?;
         }
         Some(all)
     }
 }
 
-impl Kept for u8 {
-    fn put(&self, words: &mut Vec<u32>) {
-        words.push((*self).into());
-    }
+/// Values of one word each: how they are written and read.
+macro_rules! one_word {
+    ($($kind:ty: $write:expr, $read:expr;)+) => {$(
+        impl Words for $kind {
+            fn write(&self, words: &mut Vec<u32>) {
+                words.push($write(self));
+            }
 
-    fn take(words: &mut Words<'_>) -> Option<Self> {
-        Self::try_from(words.next()?).ok()
-    }
+            fn read(words: &mut Unread<'_>) -> Option<Self> {
+                $read(words.next()?)
+            }
+        }
+    )+};
 }
 
-impl Kept for u16 {
-    fn put(&self, words: &mut Vec<u32>) {
-        words.push((*self).into());
-    }
-
-    fn take(words: &mut Words<'_>) -> Option<Self> {
-        Self::try_from(words.next()?).ok()
-    }
+one_word! {
+    u32: |word: &u32| *word, Some;
+    u8: |value: &u8| (*value).into(), |word| u8::try_from(word).ok();
+    u16: |value: &u16| (*value).into(), |word| u16::try_from(word).ok();
+    SlotId: |slot: &SlotId| slot.0.into(), |word| u8::try_from(word).ok().map(SlotId);
+    Register: |register: &Register| register.bits().into(),
+        |word| u16::try_from(word).ok().map(Register::from_bits);
 }
 
-impl Kept for Register {
-    fn put(&self, words: &mut Vec<u32>) {
-        self.bits().put(words);
-    }
-
-    fn take(words: &mut Words<'_>) -> Option<Self> {
-        u16::take(words).map(Self::from_bits)
-    }
-}
-
-impl Kept for SlotId {
-    fn put(&self, words: &mut Vec<u32>) {
-        self.0.put(words);
-    }
-
-    fn take(words: &mut Words<'_>) -> Option<Self> {
-        u8::take(words).map(Self)
-    }
-}
-
-impl Kept for State {
-    fn put(&self, words: &mut Vec<u32>) {
+impl Words for State {
+    fn write(&self, words: &mut Vec<u32>) {
         let Self { results, loads, units, hold, issued, fetched } = self;
-        results.put(words);
-        loads.put(words);
-        units.put(words);
-        [*hold, *issued, *fetched].put(words);
+        results.write(words);
+        loads.write(words);
+        units.write(words);
+        [*hold, *issued, *fetched].write(words);
     }
 
-    fn take(words: &mut Words<'_>) -> Option<Self> {
-        let (results, loads, units) = (Vec::take(words)?, Vec::take(words)?, Vec::take(words)?);
-        let [hold, issued, fetched] = Kept::take(words)?;
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
+        let (results, loads, units) = (Vec::read(words)?, Vec::read(words)?, Vec::read(words)?);
+        let [hold, issued, fetched] = Words::read(words)?;
         Some(Self { results, loads, units, hold, issued, fetched })
     }
 }
 
-impl Kept for Step {
-    fn put(&self, words: &mut Vec<u32>) {
+impl Words for Step {
+    fn write(&self, words: &mut Vec<u32>) {
         let Self { cycles, slots, instruction, demand, gaps, mix, unknown, constants, end } = self;
         let Gaps { fetch, registers, units } = gaps;
-        [cycles.to_bits(), *slots, *instruction, *fetch, *registers, *units].put(words);
-        demand.put(words);
-        mix.put(words);
-        [*unknown, *constants].put(words);
+        [cycles.to_bits(), *slots, *instruction, *fetch, *registers, *units].write(words);
+        demand.write(words);
+        mix.write(words);
+        [*unknown, *constants].write(words);
         match *end {
-            StepEnd::Stretch => [0_u32; 3].put(words),
-            StepEnd::Access { instruction, slot: None } => [1, instruction, 0].put(words),
+            StepEnd::Stretch => [0_u32; 3].write(words),
+            StepEnd::Access { instruction, slot: None } => [1, instruction, 0].write(words),
             StepEnd::Access { instruction, slot: Some(slot) } => {
-                [2, instruction, slot.0.into()].put(words);
+                [2, instruction, slot.0.into()].write(words);
             }
         }
     }
 
-    fn take(words: &mut Words<'_>) -> Option<Self> {
-        let [cycles, slots, instruction, fetch, registers, units] = Kept::take(words)?;
-        let (demand, mix) = (Demand::take(words)?, Mix::take(words)?);
-        let [unknown, constants, kind, place, slot] = Kept::take(words)?;
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
+        let [cycles, slots, instruction, fetch, registers, units] = Words::read(words)?;
+        let (demand, mix) = (Demand::read(words)?, Mix::read(words)?);
+        let [unknown, constants, kind, place, slot] = Words::read(words)?;
         let end = match (kind, u8::try_from(slot).ok()?) {
             (0, _) => StepEnd::Stretch,
             (1, _) => StepEnd::Access { instruction: place, slot: None },
@@ -253,8 +227,8 @@ impl Kept for Step {
     }
 }
 
-impl Kept for Stretch {
-    fn put(&self, words: &mut Vec<u32>) {
+impl Words for Stretch {
+    fn write(&self, words: &mut Vec<u32>) {
         let Self { first, count, end, offset, ready, settled } = self;
         let (kind, value) = match *end {
             StretchEnd::Segment => (0, 0),
@@ -262,36 +236,36 @@ impl Kept for Stretch {
             StretchEnd::Barrier(operands) => (2, operands.packed()),
             StretchEnd::Fence => (3, 0),
             StretchEnd::AsyncCommit => (4, 0),
-            StretchEnd::AsyncWait { allowed, told: true } => (5, allowed),
-            StretchEnd::AsyncWait { allowed, told: false } => (6, allowed),
+            StretchEnd::AsyncWait { allowed, known: true } => (5, allowed),
+            StretchEnd::AsyncWait { allowed, known: false } => (6, allowed),
         };
-        [*first, *count, kind, value, *offset, ready.number(), settled.number()].put(words);
+        [*first, *count, kind, value, *offset, ready.0, settled.0].write(words);
     }
 
-    fn take(words: &mut Words<'_>) -> Option<Self> {
-        let [first, count, kind, value, offset, ready, settled] = Kept::take(words)?;
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
+        let [first, count, kind, value, offset, ready, settled] = Words::read(words)?;
         let end = match kind {
             0 => StretchEnd::Segment,
             1 => StretchEnd::Load(SlotId(u8::try_from(value).ok()?)),
             2 => StretchEnd::Barrier(BarrierOperands::unpacked(value)),
             3 => StretchEnd::Fence,
             4 => StretchEnd::AsyncCommit,
-            5 => StretchEnd::AsyncWait { allowed: value, told: true },
-            6 => StretchEnd::AsyncWait { allowed: value, told: false },
+            5 => StretchEnd::AsyncWait { allowed: value, known: true },
+            6 => StretchEnd::AsyncWait { allowed: value, known: false },
             _ => return None,
         };
-        let (ready, settled) = (StateId::new(ready), StateId::new(settled));
+        let (ready, settled) = (StateId(ready), StateId(settled));
         Some(Self { first, count, end, offset, ready, settled })
     }
 }
 
-impl Kept for Key {
-    fn put(&self, words: &mut Vec<u32>) {
-        [self.0, self.1, self.2.number()].put(words);
+impl Words for Key {
+    fn write(&self, words: &mut Vec<u32>) {
+        [self.0, self.1, self.2.0].write(words);
     }
 
-    fn take(words: &mut Words<'_>) -> Option<Self> {
-        let [segment, offset, state] = Kept::take(words)?;
-        Some((segment, offset, StateId::new(state)))
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
+        let [segment, offset, state] = Words::read(words)?;
+        Some((segment, offset, StateId(state)))
     }
 }

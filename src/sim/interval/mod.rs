@@ -1,24 +1,19 @@
-//! The interval profile: what a warp does between memory events when it has the
-//! SM for itself, found once per segment and incoming dependency state.
+//! The interval profile: what a warp does between memory events when it runs alone on the
+//! SM, computed once per segment and incoming dependency state.
 //!
-//! A *stretch* begins at an instruction of a segment with a given dependency
-//! state and ends at the segment's end or where the warp may have to wait for
-//! something that only the event-driven side knows (an outstanding load, a
-//! barrier, a fence, an asynchronous copy). Within it, *steps* end at each
-//! instruction that carries addresses. Interval analysis in the line of
-//! Eyerman et al. (TOCS'09), GPUMech (MICRO'14) and GCoM (ISCA'22); here the
-//! intervals compete for issue slots in `sm`.
+//! A *stretch* begins at an instruction of a segment with a given dependency state. It ends
+//! at the segment's end or where the warp may have to wait for the event-driven part (an
+//! outstanding load, a barrier, a fence, an asynchronous copy). Within it, a *step* ends at
+//! each instruction that carries addresses. Interval analysis follows Eyerman et al.
+//! (TOCS'09), GPUMech (MICRO'14) and GCoM (ISCA'22); here the intervals compete for issue
+//! slots in `sm`.
 //!
-//! Not modelled: dependencies through predicates, which traces do not list, but
-//! for branches, which wait for the last comparison; barrier registers; results that a wait leaves in flight are taken as settled when the
-//! warp really had to wait.
+//! Not modelled: dependencies through predicates, which traces do not list, except that
+//! branches wait for the last comparison; barrier registers. After a real wait all results
+//! but loads count as ready.
 
-mod barrier_operands;
-mod code;
 mod decode;
 mod image;
-mod part;
-mod state;
 mod walk;
 
 use std::sync::Arc;
@@ -30,27 +25,24 @@ use gpumodel_core::isa::{Segment, Unit};
 use gpumodel_core::units::{to_u32, to_usize};
 
 use crate::gpu::feed::Program;
-pub(crate) use barrier_operands::BarrierOperands;
-pub(crate) use code::CodeLines;
-pub(crate) use decode::Decoded;
+pub(crate) use decode::{BarrierOperands, CodeLines, Decoded};
 pub use image::ProfileImage;
-pub(crate) use state::{SlotId, StateId};
-use state::{State, StateTable};
-use walk::Walk;
+pub(crate) use walk::{SlotId, StateId};
+use walk::{State, StateTable, Walk};
 
-/// Resources that an interval asks for: the execution units, then the operand banks.
-pub(crate) const ASKED: usize = Unit::ALL.len() + 1;
+/// Resources that an interval occupies: the execution units, then the operand banks.
+pub(crate) const RESOURCES: usize = Unit::ALL.len() + 1;
 
-/// The operand banks' place among them.
-pub(crate) const OPERANDS: usize = ASKED - 1;
+/// The index of the operand banks among them.
+pub(crate) const OPERANDS: usize = RESOURCES - 1;
 
-/// Cycles that an interval of instructions asks of each resource.
-pub(crate) type Demand = [u16; ASKED];
+/// Cycles for which an interval occupies each resource.
+pub(crate) type Demand = [u16; RESOURCES];
 
 /// Instructions by unit.
 pub(crate) type Mix = [u16; Unit::ALL.len()];
 
-/// Ends a step.
+/// How a step ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StepEnd {
     /// The stretch ends here, or goes on with another step.
@@ -60,21 +52,21 @@ pub(crate) enum StepEnd {
     Access {
         /// Index into the decoded instructions.
         instruction: u32,
-        /// Where completion is noted; `None` when no register waits.
+        /// The slot that its completion frees; `None` when no register waits.
         slot: Option<SlotId>,
     },
 }
 
-/// An interval of instructions that issue without outside help.
+/// An interval of instructions that issue without waiting for memory events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    /// Cycles that the interval takes alone, from the end of the one before.
+    /// Cycles of the interval for a warp alone, from the end of the one before.
     pub(crate) cycles: f32,
     /// Instructions, the one with addresses included.
     pub(crate) slots: u32,
     /// Index of the first of them; the others follow.
     pub(crate) instruction: u32,
-    /// What it asks of the units.
+    /// Its use of the units.
     pub(crate) demand: Demand,
     /// Cycles among them in which nothing could issue.
     pub(crate) gaps: Gaps,
@@ -82,24 +74,58 @@ pub(crate) struct Step {
     pub(crate) mix: Mix,
     /// Instructions with an opcode that no table row knows.
     pub(crate) unknown: u32,
-    /// Constant loads whose addresses the trace does not give.
+    /// Constant loads whose addresses the trace does not have.
     pub(crate) constants: u32,
-    /// What ends it.
+    /// How it ends.
     pub(crate) end: StepEnd,
 }
 
-/// Cycles of an interval, alone, in which nothing could issue, by cause.
+impl Step {
+    /// Its instructions from `from` up to `to` with their share of everything, for a warp that
+    /// reaches a missing line of code. The parts of a step add up to the step.
+    pub(crate) fn part(&self, from: u32, to: u32) -> Self {
+        if from == 0 && to == self.slots {
+            return *self;
+        }
+        let up_to = |whole: u32, end: u32| {
+            let share = u64::from(whole) * u64::from(end) / u64::from(self.slots);
+            u32::try_from(share).expect("a part is no larger than the whole")
+        };
+        let share = |whole: u32| up_to(whole, to) - up_to(whole, from);
+        let short = |whole: u16| {
+            u16::try_from(share(u32::from(whole))).expect("a part is no larger than the whole")
+        };
+        let ratio = |end: u32| f64::from(end) / f64::from(self.slots);
+        let cycles = f64::from(self.cycles) * (ratio(to) - ratio(from));
+        #[allow(clippy::cast_possible_truncation, reason = "no larger than the whole")]
+        let cycles = cycles as f32;
+        let Gaps { fetch, registers, units } = self.gaps;
+        Self {
+            cycles,
+            slots: to - from,
+            instruction: self.instruction + from,
+            demand: self.demand.map(short),
+            gaps: Gaps { fetch: share(fetch), registers: share(registers), units: share(units) },
+            mix: self.mix.map(short),
+            unknown: share(self.unknown),
+            constants: share(self.constants),
+            end: if to == self.slots { self.end } else { StepEnd::Stretch },
+        }
+    }
+}
+
+/// Cycles of an interval for a warp alone in which nothing could issue, by cause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gaps {
     /// Branch and instruction buffer.
     pub(crate) fetch: u32,
     /// Results not ready.
     pub(crate) registers: u32,
-    /// Issue port of a unit taken.
+    /// Issue port of a unit busy.
     pub(crate) units: u32,
 }
 
-/// What a warp meets at the end of a stretch.
+/// How a stretch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StretchEnd {
     /// The segment's end: the path goes on.
@@ -110,31 +136,31 @@ pub(crate) enum StretchEnd {
     Barrier(BarrierOperands),
     /// A fence was issued: all earlier accesses must be done.
     Fence,
-    /// The asynchronous copies so far form a group.
+    /// The asynchronous copies so far become a group.
     AsyncCommit,
-    /// Waits until at most so many groups are pending.
+    /// The warp waits until at most so many groups are pending.
     AsyncWait {
-        /// Groups that may be pending; 0 where the trace does not tell.
+        /// Groups that may be pending; 0 where the trace does not have the number.
         allowed: u32,
-        /// The trace tells.
-        told: bool,
+        /// The trace has the number.
+        known: bool,
     },
 }
 
 /// A run of steps and what follows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
-    /// First step and their number, in [`Profile::steps`].
+    /// The first step.
     pub(crate) first: u32,
     /// Number of steps.
     pub(crate) count: u32,
-    /// What comes after the last step.
+    /// How it ends.
     pub(crate) end: StretchEnd,
     /// Offset in the segment at which the next stretch begins.
     pub(crate) offset: u32,
-    /// Dependency state when the warp goes on at once.
+    /// Dependency state of a warp that goes on at once.
     pub(crate) ready: StateId,
-    /// Dependency state when it had to wait: results have settled meanwhile.
+    /// Dependency state of a warp that had to wait: only loads are in flight.
     pub(crate) settled: StateId,
 }
 
@@ -151,14 +177,14 @@ pub(crate) struct Profile {
     /// By stretch: where it begins.
     keys: Vec<Key>,
     steps: Vec<Step>,
-    /// Stretches that an image brought.
-    known: usize,
+    /// Stretches from an image.
+    loaded: usize,
 }
 
 /// Where a stretch begins: segment, offset in it, dependency state.
 type Key = (u32, u32, StateId);
 
-/// What of the machine the walk needs.
+/// The parameters of the machine for the walk.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     issue_width: u32,
@@ -183,8 +209,8 @@ impl Rules {
 }
 
 impl Profile {
-    /// An empty profile; stretches are found as warps reach them. The code's
-    /// lines are numbered from `first_line` on.
+    /// An empty profile; stretches are computed as warps reach them. The code's lines are
+    /// numbered from `first_line` on.
     pub(crate) fn new(machine: &Machine, program: &Program, first_line: u32) -> Self {
         let code = &program.code.instructions;
         Self {
@@ -197,11 +223,11 @@ impl Profile {
             stretches: Vec::new(),
             keys: Vec::new(),
             steps: Vec::new(),
-            known: 0,
+            loaded: 0,
         }
     }
 
-    /// Where the code lies.
+    /// The cache lines of the code.
     pub(crate) fn lines(&self) -> &CodeLines {
         &self.lines
     }
@@ -245,9 +271,9 @@ impl Profile {
 
     fn walk(&mut self, segment: Segment, offset: u32, state: StateId) -> u32 {
         let first = to_u32(self.steps.len());
-        let begun = State::clone(self.states.get(state));
+        let state = State::clone(self.states.get(state));
         let outcome =
-            Walk::new(&self.rules, begun, &mut self.steps).run(&self.decoded, segment, offset);
+            Walk::new(&self.rules, state, &mut self.steps).run(&self.decoded, segment, offset);
         let stretch = Stretch {
             first,
             count: to_u32(self.steps.len()) - first,
@@ -258,5 +284,38 @@ impl Profile {
         };
         self.stretches.push(stretch);
         to_u32(self.stretches.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Gaps, RESOURCES, Step, StepEnd};
+    use gpumodel_core::isa::Unit;
+
+    #[test]
+    fn the_parts_of_a_step_add_up_to_it() {
+        let step = Step {
+            cycles: 37.5,
+            slots: 21,
+            instruction: 4,
+            demand: [41; RESOURCES],
+            gaps: Gaps { fetch: 5, registers: 7, units: 2 },
+            mix: [3; Unit::ALL.len()],
+            unknown: 2,
+            constants: 5,
+            end: StepEnd::Access { instruction: 24, slot: None },
+        };
+        let parts = [step.part(0, 8), step.part(8, 16), step.part(16, 21)];
+        let sum = |of: fn(&Step) -> u32| parts.iter().map(of).sum::<u32>();
+        assert_eq!(sum(|s| s.slots), 21);
+        assert_eq!(sum(|s| u32::from(s.demand[0])), 41);
+        assert_eq!(sum(|s| u32::from(s.mix[0])), 3);
+        assert_eq!(sum(|s| s.gaps.fetch), 5);
+        assert_eq!(sum(|s| s.gaps.registers), 7);
+        assert_eq!(sum(|s| s.unknown), 2);
+        assert_eq!(sum(|s| s.constants), 5);
+        assert!((parts.iter().map(|s| s.cycles).sum::<f32>() - 37.5).abs() < 1e-4);
+        assert_eq!(parts.map(|s| s.instruction), [4, 12, 20]);
+        assert_eq!(parts.map(|s| s.end == step.end), [false, false, true]);
     }
 }

@@ -1,43 +1,52 @@
-//! The scoreboard walk over one stretch.
+//! The scoreboard walk over one stretch, and the dependency states between stretches.
+
+use rustc_hash::FxHashMap;
 
 use gpumodel_core::isa::{Effect, Register, Segment, Unit};
 use gpumodel_core::units::{to_u32, to_usize};
 
-use super::state::{SlotId, State};
-use super::{Decoded, Demand, Gaps, Mix, OPERANDS, Rules, Step, StepEnd, StretchEnd};
+use super::{Decoded, Gaps, OPERANDS, RESOURCES, Rules, Step, StepEnd, StretchEnd};
 
-/// The operand banks among the units of a state.
+/// The number of the operand banks among the units of a state.
 const BANKS: u8 = 255;
 
-/// Cycles of operand reads that the collectors hold ahead of the units: one
-/// instruction's while the next one issues.
+/// Cycles of operand reads that the collectors buffer ahead of the units: those of one
+/// instruction while the next one issues.
 const COLLECTED: u32 = 2;
 
-/// Outstanding loads of a warp that the walk tells apart; one more waits for the oldest.
+/// Outstanding loads of a warp with separate slots; one more waits for the oldest.
 const SLOTS: u8 = 64;
 
-/// Most instructions of a step: its 16-bit counts hold that many, at up to 255
-/// cycles of a unit each.
+/// Most instructions of a step: its 16-bit counts have room for so many of up to 255 cycles
+/// of a unit each.
 const LONGEST_STEP: u32 = 256;
 
-/// One walk: a clock, the state and the step under way.
+/// One walk: a clock, the state and the current step.
 pub(super) struct Walk<'a> {
     rules: &'a Rules,
     state: State,
-    /// Cycle of the last issue, from the begin of the stretch; the state's times
-    /// are kept absolute while walking.
+    /// Cycle of the last issue, from the begin of the stretch; the state's times are absolute
+    /// during the walk.
     last: u32,
     steps: &'a mut Vec<Step>,
     step_begin: f32,
-    slots: u32,
-    /// The instruction behind the last one issued.
+    /// The instruction after the last issued one.
     next: u32,
-    demand: Demand,
-    gaps: Gaps,
-    mix: Mix,
-    unknown: u32,
-    constants: u32,
+    /// The current step, without its cycles, first instruction and end.
+    step: Step,
 }
+
+const EMPTY_STEP: Step = Step {
+    cycles: 0.0,
+    slots: 0,
+    instruction: 0,
+    demand: [0; RESOURCES],
+    gaps: Gaps { fetch: 0, registers: 0, units: 0 },
+    mix: [0; Unit::ALL.len()],
+    unknown: 0,
+    constants: 0,
+    end: StepEnd::Stretch,
+};
 
 /// How a walk ended.
 pub(super) struct Outcome {
@@ -49,20 +58,8 @@ pub(super) struct Outcome {
 impl<'a> Walk<'a> {
     /// Begins in `state`, whose times count from cycle 0; steps go to `steps`.
     pub(super) fn new(rules: &'a Rules, state: State, steps: &'a mut Vec<Step>) -> Self {
-        let mut walk = Self {
-            rules,
-            last: 0,
-            step_begin: 0.0,
-            slots: 0,
-            next: 0,
-            demand: Demand::default(),
-            gaps: Gaps::default(),
-            mix: Mix::default(),
-            unknown: 0,
-            constants: 0,
-            state,
-            steps,
-        };
+        let mut walk =
+            Self { rules, last: 0, step_begin: 0.0, next: 0, step: EMPTY_STEP, state, steps };
         walk.step_begin = walk.clock();
         walk
     }
@@ -79,11 +76,11 @@ impl<'a> Walk<'a> {
             self.issue(instruction);
             self.next = index + 1;
             if instruction.has_addresses {
-                let slot = self.take_slot(instruction);
+                let slot = self.assign_slot(instruction);
                 self.end_step(StepEnd::Access { instruction: index, slot });
-            } else if let Some(end) = own_end(instruction) {
+            } else if let Some(end) = end_by_effect(instruction) {
                 return self.finish(end, place + 1);
-            } else if self.slots >= LONGEST_STEP {
+            } else if self.step.slots >= LONGEST_STEP {
                 self.end_step(StepEnd::Stretch);
             }
             if place + 1 == segment.length && instruction.effect == Effect::Branch {
@@ -118,8 +115,8 @@ impl<'a> Walk<'a> {
         (0..SLOTS).map(SlotId).find(|slot| self.state.loads.iter().all(|(_, s)| s != slot))
     }
 
-    /// Notes the registers that a load will write.
-    fn take_slot(&mut self, instruction: &Decoded) -> Option<SlotId> {
+    /// Assigns a slot to the registers that a load will write.
+    fn assign_slot(&mut self, instruction: &Decoded) -> Option<SlotId> {
         if !instruction.effect.returns_data() || instruction.destinations.is_empty() {
             return None;
         }
@@ -128,27 +125,27 @@ impl<'a> Walk<'a> {
         Some(slot)
     }
 
-    /// Advances the clock to the issue of `instruction` and notes its results.
+    /// Advances the clock to the issue of `instruction` and records its results.
     fn issue(&mut self, instruction: &Decoded) {
         let same = self.state.issued < self.rules.issue_width;
         let free = if same { self.last } else { self.last + 1 };
         let unit = unit_number(instruction.unit);
-        let at = self.wait_out(free, instruction, unit);
-        self.place(at);
+        let at = self.issue_cycle(free, instruction, unit);
+        self.advance_to(at);
         self.occupy(instruction, unit, at);
         self.fetch(at);
         if instruction.hold > 1 {
             self.state.hold = self.state.hold.max(at + instruction.hold);
         }
-        let count = &mut self.mix[usize::from(unit)];
+        let count = &mut self.step.mix[usize::from(unit)];
         *count = count.saturating_add(1);
-        self.unknown += u32::from(!instruction.known);
-        self.constants += u32::from(instruction.unplaced_constant);
+        self.step.unknown += u32::from(!instruction.known);
+        self.step.constants += u32::from(instruction.unplaced_constant);
     }
 
-    /// The cycle in which `instruction` can issue from `free` on; what is waited
-    /// for is noted in the order fetch, registers, unit.
-    fn wait_out(&mut self, free: u32, instruction: &Decoded, unit: u8) -> u32 {
+    /// The first cycle from `free` on in which `instruction` can issue; gaps are attributed in
+    /// the order fetch, registers, unit.
+    fn issue_cycle(&mut self, free: u32, instruction: &Decoded, unit: u8) -> u32 {
         let fetched = free.max(self.state.hold);
         let mut ready = fetched;
         for &(register, at) in &self.state.results {
@@ -158,40 +155,40 @@ impl<'a> Walk<'a> {
                 ready = ready.max(at);
             }
         }
-        let banks = self.taken_until(BANKS).saturating_sub(COLLECTED);
-        let at = ready.max(self.taken_until(unit)).max(banks);
-        self.gaps.fetch += fetched - free;
-        self.gaps.registers += ready - fetched;
-        self.gaps.units += at - ready;
+        let banks = self.busy_until(BANKS).saturating_sub(COLLECTED);
+        let at = ready.max(self.busy_until(unit)).max(banks);
+        self.step.gaps.fetch += fetched - free;
+        self.step.gaps.registers += ready - fetched;
+        self.step.gaps.units += at - ready;
         at
     }
 
     /// When the issue port of a unit is free.
-    fn taken_until(&self, unit: u8) -> u32 {
+    fn busy_until(&self, unit: u8) -> u32 {
         self.state.units.iter().find(|&&(u, _)| u == unit).map_or(0, |&(_, free)| free)
     }
 
-    /// Takes the issue port of a unit until a cycle.
-    fn take_until(&mut self, unit: u8, free: u32) {
+    /// Occupies the issue port of a unit until a cycle.
+    fn occupy_until(&mut self, unit: u8, free: u32) {
         self.state.units.retain(|&(u, _)| u != unit);
         self.state.units.push((unit, free));
     }
 
-    fn ask(&mut self, resource: usize, cycles: u32) {
-        let asked = &mut self.demand[resource];
-        *asked = asked.saturating_add(u16::try_from(cycles).unwrap_or(u16::MAX));
+    fn add_demand(&mut self, resource: usize, cycles: u32) {
+        let demand = &mut self.step.demand[resource];
+        *demand = demand.saturating_add(u16::try_from(cycles).unwrap_or(u16::MAX));
     }
 
-    fn place(&mut self, at: u32) {
+    fn advance_to(&mut self, at: u32) {
         self.state.issued = if at == self.last { self.state.issued + 1 } else { 1 };
         self.last = at;
-        self.slots += 1;
+        self.step.slots += 1;
     }
 
     fn occupy(&mut self, instruction: &Decoded, unit: u8, at: u32) {
         if instruction.initiation > 0 {
-            self.take_until(unit, at + instruction.initiation);
-            self.ask(usize::from(unit), instruction.initiation);
+            self.occupy_until(unit, at + instruction.initiation);
+            self.add_demand(usize::from(unit), instruction.initiation);
         }
         let collected = self.collect(instruction, at);
         if !instruction.has_addresses {
@@ -203,9 +200,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reads the operands from their banks: the cycle from which the latency
-    /// counts, later than the issue where a bank must deliver several. Results
-    /// take their bank's ports too.
+    /// Reads the operands from their banks. Returns the cycle from which the latency counts,
+    /// which is after the issue where one bank delivers several. Results occupy their bank's
+    /// ports too.
     fn collect(&mut self, instruction: &Decoded, at: u32) -> u32 {
         let (banks, ports) = (self.rules.register_banks, self.rules.register_bank_ports);
         if banks == 0 || instruction.sources.is_empty() {
@@ -218,13 +215,13 @@ impl<'a> Walk<'a> {
         let busiest_read = (0..banks).map(reads).max().unwrap_or(0);
         let both = |bank| reads(bank) + in_bank(&instruction.destinations, bank);
         let cycles = (0..banks).map(both).max().unwrap_or(0).div_ceil(ports);
-        let begin = self.taken_until(BANKS).max(at);
-        self.take_until(BANKS, begin + cycles);
-        self.ask(OPERANDS, cycles);
+        let begin = self.busy_until(BANKS).max(at);
+        self.occupy_until(BANKS, begin + cycles);
+        self.add_demand(OPERANDS, cycles);
         begin + busiest_read.div_ceil(ports).saturating_sub(1)
     }
 
-    /// A buffer that is refilled only when empty holds the warp after every fill.
+    /// An instruction buffer that is refilled only when empty stops the warp after every fill.
     fn fetch(&mut self, at: u32) {
         if self.rules.instruction_buffer == 0 {
             return;
@@ -238,28 +235,14 @@ impl<'a> Walk<'a> {
 
     fn end_step(&mut self, end: StepEnd) {
         let clock = self.clock();
-        self.steps.push(Step {
-            cycles: clock - self.step_begin,
-            slots: self.slots,
-            instruction: self.next - self.slots,
-            demand: self.demand,
-            gaps: self.gaps,
-            mix: self.mix,
-            unknown: self.unknown,
-            constants: self.constants,
-            end,
-        });
+        let step = std::mem::replace(&mut self.step, EMPTY_STEP);
+        let (cycles, instruction) = (clock - self.step_begin, self.next - step.slots);
+        self.steps.push(Step { cycles, instruction, end, ..step });
         self.step_begin = clock;
-        self.slots = 0;
-        self.demand = Demand::default();
-        self.gaps = Gaps::default();
-        self.mix = Mix::default();
-        self.unknown = 0;
-        self.constants = 0;
     }
 
     fn finish(mut self, end: StretchEnd, offset: u32) -> Outcome {
-        if self.slots > 0 {
+        if self.step.slots > 0 {
             self.end_step(StepEnd::Stretch);
         }
         let last = self.last;
@@ -279,16 +262,106 @@ fn unit_number(unit: Unit) -> u8 {
     u8::try_from(unit.index()).expect("there are fewer than 256 units")
 }
 
-/// Ends of a stretch that an instruction brings by what it is.
-fn own_end(instruction: &Decoded) -> Option<StretchEnd> {
+/// How an instruction ends a stretch by its effect, if it does.
+fn end_by_effect(instruction: &Decoded) -> Option<StretchEnd> {
     match instruction.effect {
         Effect::Barrier | Effect::Arrive => instruction.operands.map(StretchEnd::Barrier),
         Effect::Fence => Some(StretchEnd::Fence),
         Effect::AsyncCommit => Some(StretchEnd::AsyncCommit),
         Effect::AsyncWait => {
-            let told = instruction.immediate.and_then(|groups| u32::try_from(groups).ok());
-            Some(StretchEnd::AsyncWait { allowed: told.unwrap_or(0), told: told.is_some() })
+            let groups = instruction.immediate.and_then(|groups| u32::try_from(groups).ok());
+            Some(StretchEnd::AsyncWait { allowed: groups.unwrap_or(0), known: groups.is_some() })
         }
         _ => None,
+    }
+}
+
+/// The number of a [`State`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct StateId(pub(super) u32);
+
+/// A slot of a warp for one outstanding load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct SlotId(pub(crate) u8);
+
+/// A dependency state: what is in flight, in canonical form: lists sorted, times counted from
+/// the last issue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    /// Registers whose results are not ready, with the cycles left.
+    pub(super) results: Vec<(Register, u32)>,
+    /// Registers that an outstanding load will write.
+    pub(super) loads: Vec<(Register, SlotId)>,
+    /// Units whose issue port is busy, with the cycles left.
+    pub(super) units: Vec<(u8, u32)>,
+    /// Cycles before any instruction may issue (branch, refetch).
+    pub(super) hold: u32,
+    /// Instructions issued in the cycle of the last issue.
+    pub(super) issued: u32,
+    /// Instructions issued from the instruction buffer since its refill.
+    pub(super) fetched: u32,
+}
+
+impl State {
+    /// The same after a long wait: only loads are still in flight.
+    pub(super) fn settled(&self) -> Self {
+        Self { loads: self.loads.clone(), ..Self::default() }
+    }
+}
+
+/// All states so far.
+#[derive(Debug)]
+pub(super) struct StateTable {
+    states: Vec<State>,
+    numbers: FxHashMap<State, StateId>,
+}
+
+impl StateTable {
+    /// The state in which nothing is in flight.
+    pub(super) const FRESH: StateId = StateId(0);
+
+    /// A table with [`StateTable::FRESH`].
+    pub(super) fn new() -> Self {
+        let mut table = Self { states: Vec::new(), numbers: FxHashMap::default() };
+        table.intern(State::default());
+        table
+    }
+
+    /// A table of exactly these states in this order; `None` when one occurs twice or the first
+    /// is not [`StateTable::FRESH`].
+    pub(super) fn of(states: Vec<State>) -> Option<Self> {
+        let mut table = Self::new();
+        for (number, state) in (0..).zip(states) {
+            if table.intern(state) != StateId(number) {
+                return None;
+            }
+        }
+        Some(table)
+    }
+
+    /// Every state in the order of their numbers.
+    pub(super) fn all(&self) -> &Vec<State> {
+        &self.states
+    }
+
+    /// True when a number names a state.
+    pub(super) fn holds(&self, id: StateId) -> bool {
+        to_usize(id.0) < self.states.len()
+    }
+
+    /// The state of a number.
+    pub(super) fn get(&self, id: StateId) -> &State {
+        &self.states[to_usize(id.0)]
+    }
+
+    /// The number of a state, which is added if it is new.
+    pub(super) fn intern(&mut self, state: State) -> StateId {
+        if let Some(&id) = self.numbers.get(&state) {
+            return id;
+        }
+        let id = StateId(to_u32(self.states.len()));
+        self.states.push(state.clone());
+        self.numbers.insert(state, id);
+        id
     }
 }

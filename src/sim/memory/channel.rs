@@ -1,5 +1,5 @@
-//! Memory channels on the SM clock's time line: queues in front of the
-//! controllers, and their clock domain.
+//! Memory channels on the SMs' clock: queues in front of the controllers, and their clock
+//! domain.
 
 use std::collections::VecDeque;
 
@@ -7,85 +7,98 @@ use crate::config::{ControllerOptions, Location, Machine, MemoryStandard, Refres
 use gpumodel_core::units::{ClockRatio, Cycle, SECTOR_BYTES, to_u16, to_usize};
 
 use super::page_copy::PageCopies;
-use super::{granule, kilohertz};
-use crate::counters::KernelCounts;
+use super::{Counts, Events, granule, kilohertz};
 use crate::dram::{Channel, ChannelCounters, Done, Request};
 use crate::gpu::event_queue::Event;
-use crate::gpu::event_queue::EventQueue;
 use crate::slab::Slab;
 
-/// What a slice fetches or writes at once: a sector, or as many as the memory moves
-/// at once, or a line of several accesses in one row.
+/// What a slice fetches or writes at once: a sector, as many as the memory moves at once, or
+/// a line of several accesses in one row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) address: u64,
-    /// Where its first access lies; the others are the columns behind it.
+    /// Where its first access lies; the others are the next columns.
     pub(super) place: Location,
-    /// Accesses that the controller has still to take, one bit each.
+    /// Accesses that the controller has not accepted yet, one bit each.
     pub(super) parts: u8,
-    /// Accesses that are still to be served.
-    pub(super) left: u8,
+    /// Accesses that are not served yet.
+    pub(super) remaining: u8,
     pub(super) slice: u16,
     pub(super) kernel: u32,
     pub(super) write: bool,
-    /// Flushes of its channel before it left.
+    /// Flushes of its channel before it left its slice.
     pub(super) flushes: u32,
 }
 
-/// One channel and what queues in front of it.
+/// One channel and its queue.
 #[derive(Debug)]
 pub(super) struct Port {
     pub(super) controller: Channel,
     arrived: VecDeque<u32>,
-    /// Transfers that have arrived and are not yet taken by the controller.
+    /// Arrived transfers that the controller has not accepted yet.
     queued: u32,
-    /// Writes that have left their slices and are not yet served, since the last flush.
+    /// Unserved writes that left their slices since the last flush.
     writes: u32,
-    /// Those of before and of the flush.
-    pub(super) flushed: u32,
+    /// Unserved writes that left their slices before or with the last flush.
+    pub(super) flushed_writes: u32,
     /// Flushes so far.
     flushes: u32,
     /// Slices that wait for room.
     waiting: VecDeque<u16>,
-    /// The cycle of the scheduled work; [`Cycle::MAX`] without one.
+    /// The cycle of the scheduled event; [`Cycle::MAX`] without one.
     due: Cycle,
     /// The controller's clock for which it was last scheduled.
     next: u64,
 }
 
 impl Port {
-    /// What has left the slices by now belongs to a flush.
-    pub(super) fn flush(&mut self) {
-        self.flushes += 1;
-        self.flushed += std::mem::take(&mut self.writes);
+    fn new(controller: Channel) -> Self {
+        Self {
+            controller,
+            arrived: VecDeque::new(),
+            queued: 0,
+            writes: 0,
+            flushed_writes: 0,
+            flushes: 0,
+            waiting: VecDeque::new(),
+            due: Cycle::MAX,
+            next: u64::MAX,
+        }
     }
 
-    /// A write that left behind so many flushes is served.
-    fn has_written(&mut self, flushes: u32) {
-        let count = if flushes < self.flushes { &mut self.flushed } else { &mut self.writes };
-        *count -= 1;
+    /// Counts all writes that have left the slices by now as part of a flush.
+    pub(super) fn flush(&mut self) {
+        self.flushes += 1;
+        self.flushed_writes += std::mem::take(&mut self.writes);
+    }
+
+    /// A write that left its slice after `flushes` flushes is served.
+    fn write_served(&mut self, flushes: u32) {
+        let before = flushes < self.flushes;
+        *(if before { &mut self.flushed_writes } else { &mut self.writes }) -= 1;
     }
 }
 
 /// All channels.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct Channels {
     pub(super) ports: Vec<Port>,
     transfers: Slab<Transfer>,
     pub(super) clock: ClockRatio,
     latency: Cycle,
-    limit: u32,
+    /// Transfers that may queue in front of a controller.
+    queue_limit: u32,
     /// Sectors that one access moves.
     sectors: u64,
     done: Vec<Done>,
-    /// Addresses of what was written.
+    /// Addresses of served writes.
     #[cfg(test)]
     pub(super) written: Vec<u64>,
-    /// Absent where pages cannot be copied from channel to channel.
+    /// `None` where pages cannot be copied between channels.
     pub(super) copies: Option<Box<PageCopies>>,
 }
 
-impl Memory {
+impl Channels {
     /// The idle channels of `machine`; `copies` go on between them.
     pub(super) fn new(
         machine: &Machine,
@@ -98,24 +111,14 @@ impl Memory {
         if machine.quirks.no_refresh {
             options.refresh = Refresh::None;
         }
-        let port = || Port {
-            controller: Channel::new(standard, &options),
-            arrived: VecDeque::new(),
-            queued: 0,
-            writes: 0,
-            flushed: 0,
-            flushes: 0,
-            waiting: VecDeque::new(),
-            due: Cycle::MAX,
-            next: u64::MAX,
-        };
+        let port = |_| Port::new(Channel::new(standard, &options));
         let khz = machine.clocks.dram_mhz.map_or(standard.clock_khz, kilohertz);
         Self {
-            ports: (0..machine.dram.channels).map(|_| port()).collect(),
+            ports: (0..machine.dram.channels).map(port).collect(),
             transfers: Slab::new(),
             clock: ClockRatio::new(khz, kilohertz(machine.clocks.core_mhz)),
             latency: u64::from(machine.dram.latency_cycles),
-            limit: machine.l2.dram_queue.max(1) * slices_per_channel,
+            queue_limit: machine.l2.dram_queue.max(1) * slices_per_channel,
             sectors: granule(standard.bytes_per_access) / SECTOR_BYTES,
             done: Vec::new(),
             #[cfg(test)]
@@ -124,13 +127,13 @@ impl Memory {
         }
     }
 
-    /// True when a slice may send to the channel. Transfers on their way and a
-    /// line's write-back may exceed the limit.
+    /// True when a slice may send to the channel. Transfers in flight and a line's write-back
+    /// may exceed the limit.
     pub(super) fn has_room(&self, channel: u32) -> bool {
-        self.ports[to_usize(channel)].queued < self.limit
+        self.ports[to_usize(channel)].queued < self.queue_limit
     }
 
-    /// Notes that a slice waits for room.
+    /// Records that a slice waits for room.
     pub(super) fn wait_for_room(&mut self, channel: u32, slice: u16) {
         let waiting = &mut self.ports[to_usize(channel)].waiting;
         if !waiting.contains(&slice) {
@@ -144,51 +147,41 @@ impl Memory {
     }
 
     /// Sends a transfer that leaves its slice at cycle `at`.
-    pub(super) fn send(&mut self, transfer: Transfer, at: Cycle, queue: &mut EventQueue<Event>) {
+    pub(super) fn send(&mut self, transfer: Transfer, at: Cycle, events: &mut Events) {
         let port = &mut self.ports[to_usize(transfer.place.channel)];
         port.writes += u32::from(transfer.write);
         let number = self.transfers.insert(Transfer { flushes: port.flushes, ..transfer });
-        queue.schedule(at + self.latency, Event::ToChannel { transfer: number });
+        events.schedule(at + self.latency, Event::ToChannel { transfer: number });
     }
 
     /// A transfer arrives at its channel, whose number is returned.
-    pub(super) fn arrive(
+    pub(super) fn on_arrive(
         &mut self,
         number: u32,
-        queue: &mut EventQueue<Event>,
-        counts: &mut [KernelCounts],
+        events: &mut Events,
+        counts: &mut Counts,
     ) -> u32 {
         let channel = self.transfers.get(number).place.channel;
         let port = &mut self.ports[to_usize(channel)];
         port.arrived.push_back(number);
         port.queued += 1;
-        self.turn(channel, queue, counts);
+        self.advance(channel, events, counts);
         channel
     }
 
-    /// Lets a channel do what is due.
-    pub(super) fn work(
-        &mut self,
-        channel: u16,
-        queue: &mut EventQueue<Event>,
-        counts: &mut [KernelCounts],
-    ) {
+    /// The event of a channel; an event that was replaced by an earlier one does nothing.
+    pub(super) fn on_event(&mut self, channel: u16, events: &mut Events, counts: &mut Counts) {
         let port = &mut self.ports[usize::from(channel)];
-        if port.due == queue.now() {
+        if port.due == events.now() {
             port.due = Cycle::MAX;
-            self.turn(u32::from(channel), queue, counts);
+            self.advance(u32::from(channel), events, counts);
         }
     }
 
-    /// Brings a channel to the present, hands it what has arrived, and schedules
-    /// its next turn.
-    pub(super) fn turn(
-        &mut self,
-        channel: u32,
-        queue: &mut EventQueue<Event>,
-        counts: &mut [KernelCounts],
-    ) {
-        let edge = self.edge(queue.now());
+    /// Advances a channel to the present, gives it what has arrived, and schedules its next
+    /// event.
+    pub(super) fn advance(&mut self, channel: u32, events: &mut Events, counts: &mut Counts) {
+        let edge = self.edge(events.now());
         let port = &mut self.ports[to_usize(channel)];
         port.controller.advance(edge, &mut self.done);
         while let Some(&number) = port.arrived.front() {
@@ -202,13 +195,13 @@ impl Memory {
             port.arrived.pop_front();
             port.queued -= 1;
         }
-        if port.controller.take_stir()
+        if port.controller.take_ready_for_copy()
             && let Some(copies) = &mut self.copies
         {
-            copies.stir(channel, queue);
+            copies.bank_may_be_ready(channel, events);
         }
-        self.schedule(channel, queue);
-        self.book(queue, counts);
+        self.schedule(channel, events);
+        self.report_served(events, counts);
     }
 
     /// The last edge of the memory's clock that the cycle `now` has reached.
@@ -216,68 +209,63 @@ impl Memory {
         self.clock.part_edge_at_or_after(now + 1) - 1
     }
 
-    /// Schedules a channel's next turn.
-    pub(super) fn schedule(&mut self, channel: u32, queue: &mut EventQueue<Event>) {
+    /// Schedules a channel's next event.
+    pub(super) fn schedule(&mut self, channel: u32, events: &mut Events) {
         let port = &mut self.ports[to_usize(channel)];
         if let Some(clock) = port.controller.next_event()
             && (clock != port.next || port.due == Cycle::MAX)
         {
             port.next = clock;
-            let due = self.clock.core_cycle_at_or_after(clock).max(queue.now() + 1);
+            let due = self.clock.core_cycle_at_or_after(clock).max(events.now() + 1);
             if due < port.due {
                 port.due = due;
-                queue.schedule(due, Event::Channel { channel: to_u16(channel) });
+                events.schedule(due, Event::Channel { channel: to_u16(channel) });
             }
         }
     }
 
-    /// Books the served accesses; reads are scheduled for their last data beat.
-    fn book(&mut self, queue: &mut EventQueue<Event>, counts: &mut [KernelCounts]) {
+    /// Counts the served accesses and schedules the fills of reads for their last data beat.
+    fn report_served(&mut self, events: &mut Events, counts: &mut Counts) {
         for done in self.done.drain(..) {
             let transfer = self.transfers.get_mut(done.token);
-            transfer.left -= 1;
-            let (write, ended) = (transfer.write, transfer.left == 0);
+            transfer.remaining -= 1;
+            let (write, ended) = (transfer.write, transfer.remaining == 0);
             let (channel, flushes) = (to_usize(transfer.place.channel), transfer.flushes);
             let counts = &mut counts[to_usize(transfer.kernel)];
             *(if write { &mut counts.dram_writes } else { &mut counts.dram_reads }) += self.sectors;
             if ended && write {
-                self.ports[channel].has_written(flushes);
+                self.ports[channel].write_served(flushes);
                 #[cfg(test)]
                 self.written.push(transfer.address);
                 self.transfers.remove(done.token);
             } else if ended {
                 let at = self.clock.core_cycle_at_or_after(done.clock);
-                queue.schedule(at, Event::Fill { transfer: done.token });
+                events.schedule(at, Event::Fill { transfer: done.token });
             }
             counts.row_hits += u64::from(done.row_hit);
             counts.row_misses += u64::from(!done.row_hit);
         }
     }
 
-    /// Takes a finished read out.
-    pub(super) fn take(&mut self, number: u32) -> Transfer {
+    /// Removes a finished read.
+    pub(super) fn remove(&mut self, number: u32) -> Transfer {
         self.transfers.remove(number)
     }
 
-    /// What each controller has counted.
+    /// The counters of each controller.
     pub(super) fn counts(&self) -> Vec<ChannelCounters> {
         self.ports.iter().map(|port| *port.controller.counters()).collect()
     }
 
     /// What still queues, for the dump of a stuck run.
     pub(super) fn describe(&self) -> String {
-        let queued: Vec<String> = self
-            .ports
-            .iter()
-            .enumerate()
-            .filter(|(_, port)| port.queued > 0)
-            .map(|(channel, port)| format!("{channel}:{}", port.queued))
-            .collect();
+        let queued = self.ports.iter().enumerate().filter(|(_, port)| port.queued > 0);
+        let queued = queued.map(|(channel, port)| format!("{channel}:{}", port.queued));
         let copies = self.copies.as_ref().map_or(0, |copies| copies.pages());
         format!(
             "{} transfers in flight; queued by channel: {}; {copies} pages being copied",
             self.transfers.len(),
-            queued.join(" ")
+            queued.collect::<Vec<String>>().join(" ")
         )
     }
 }

@@ -1,26 +1,25 @@
-//! One crossbar per direction: a port per SM (or group of SMs), one
-//! for the page walkers where there are any, and one per slice.
+//! One crossbar per direction: a port per SM (or group of SMs), one for the page walkers of
+//! machines that translate addresses, and one per slice.
 //!
-//! A packet takes its source port for its flits, crosses after the latency, and
-//! takes its destination port for its flits. Places in front of a slice are
-//! credits: a packet leaves its source only when it has one, and blocks those
-//! behind it (head of line) while it has none. Answers are always taken.
+//! A packet occupies its source port for its flits, crosses after the latency, and occupies
+//! its destination port for its flits. Places in front of a slice are credits: a packet
+//! leaves its source only with a credit, and without one blocks the packets behind it (head
+//! of line). Answers are always accepted.
 
 use std::collections::VecDeque;
 
 use crate::config::{Allocation, Machine};
-use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_u32};
+use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
 
-use super::slots::Slots;
-use super::{fixed_point, flits};
+use super::fixed_point;
 use crate::memory::packet::{Packet, RequestKind};
 
 /// Fixed-point shift of port times: 1/256 SM cycle.
 const SHIFT: u32 = 8;
 
-/// What became of a packet at its source port.
+/// Whether a packet leaves its source port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leave {
+pub(super) enum Departure {
     /// It arrives at this cycle.
     At(Cycle),
     /// It waits at its port.
@@ -31,13 +30,13 @@ pub(super) enum Leave {
 #[derive(Debug, Default)]
 struct Source {
     free_at: u64,
-    /// When the last of the packets so far reaches the port: on its way through the
-    /// L1 it takes no place of the port's queue.
+    /// When the last packet so far reaches the port: in the L1 it occupies no place of the
+    /// port's queue.
     reached_at: u64,
-    /// Port time that the packet that came last takes to reach the port.
-    way: u64,
-    /// Packets that cannot leave yet, by value: a long queue read through by
-    /// number would touch memory far apart.
+    /// Port time that the last packet takes to reach the port.
+    transit: u64,
+    /// Packets that cannot leave yet, by value: reading a long queue by number would touch
+    /// memory far apart.
     waiting: VecDeque<Packet>,
     /// SMs that found the port full.
     refused: Vec<u16>,
@@ -47,20 +46,89 @@ struct Source {
 #[derive(Debug)]
 struct Destination {
     credits: u32,
-    /// Source ports whose head waits for a place here, oldest first.
+    /// Source ports whose first packet waits for a place here, oldest first.
     blocked: VecDeque<u16>,
 }
 
-/// Cycles of the destination ports of both directions: each takes one packet, and
-/// a packet holds up those behind it until it finds one.
+/// Cycles of the destination ports of both directions: each cycle takes one packet, and a
+/// packet holds up those behind it until it finds a free cycle.
 #[derive(Debug)]
 struct Matching {
-    slices: Vec<Slots>,
-    sms: Vec<Slots>,
-    /// Port time between the look-up of a packet that went through an L1 and its
-    /// departure. Contention is counted at the look-up, which all packets pass in
-    /// the order in which they are sent.
+    slices: Vec<PortCycles>,
+    sms: Vec<PortCycles>,
+    /// Port time between the look-up of a packet that went through an L1 and its departure.
+    /// Contention is counted at the look-up, which all packets pass in the order in which
+    /// they are sent.
     lead: u64,
+}
+
+/// Cycles of a word of the ring.
+const WORD: u64 = 64;
+
+/// Words of the ring: more cycles than full queues reserve ahead.
+const WORDS: u64 = 64;
+
+/// The occupied cycles of one port in a window that moves with the requests. Each cycle
+/// takes one packet; packets need not come in order, so a later one may still take a cycle
+/// that others have left free.
+#[derive(Clone, Debug)]
+struct PortCycles {
+    /// One bit per cycle; word `w` lies at `w` modulo the ring.
+    occupied: Box<[u64]>,
+    /// The first word of the window; cycles before it count as occupied.
+    first: u64,
+    /// All cycles of the window before this one are occupied.
+    full_until: u64,
+}
+
+impl PortCycles {
+    /// A port with all cycles free.
+    fn new() -> Self {
+        let words = usize::try_from(WORDS).expect("a ring is small");
+        Self { occupied: vec![0; words].into(), first: 0, full_until: 0 }
+    }
+
+    /// Reserves the first free cycle at or after `from`.
+    fn reserve(&mut self, from: u64) -> u64 {
+        let from = from.max(self.first * WORD);
+        let all_before = from <= self.full_until;
+        let from = from.max(self.full_until);
+        let mut word = from / WORD;
+        let mut below = (1_u64 << (from % WORD)) - 1;
+        loop {
+            self.move_to(word);
+            let place = Self::place(word);
+            let free = !(self.occupied[place] | below);
+            if free != 0 {
+                let bit = free.trailing_zeros();
+                self.occupied[place] |= 1 << bit;
+                let cycle = word * WORD + u64::from(bit);
+                if all_before {
+                    self.full_until = cycle + 1;
+                }
+                return cycle;
+            }
+            word += 1;
+            below = 0;
+        }
+    }
+
+    /// Moves the window until it holds a word.
+    fn move_to(&mut self, word: u64) {
+        if word < self.first + WORDS {
+            return;
+        }
+        let first = word + 1 - WORDS;
+        for old in self.first..first.min(self.first + WORDS) {
+            self.occupied[Self::place(old)] = 0;
+        }
+        self.first = first;
+        self.full_until = self.full_until.max(first * WORD);
+    }
+
+    fn place(word: u64) -> usize {
+        usize::try_from(word % WORDS).expect("a ring is small")
+    }
 }
 
 /// Both directions.
@@ -70,7 +138,7 @@ pub(super) struct Crossbar {
     destinations: Vec<Destination>,
     answers: Vec<u64>,
     ejects: Vec<u64>,
-    /// Where ports are matched cycle by cycle.
+    /// `None` unless ports are matched cycle by cycle.
     matching: Option<Matching>,
     /// The port of each SM.
     ports: Vec<u16>,
@@ -79,7 +147,7 @@ pub(super) struct Crossbar {
     /// Port time of a packet by the sectors that it carries.
     packet_times: [u64; 5],
     input_queue: u64,
-    /// Most that an answer port may be booked ahead: its queue.
+    /// Port time that may be reserved ahead at an answer port: its queue.
     answer_limit: u64,
 }
 
@@ -88,13 +156,13 @@ impl Crossbar {
     pub(super) fn new(machine: &Machine) -> Self {
         let spec = &machine.interconnect;
         let sms_per_port = to_u16(spec.sms_per_port.max(1));
-        // Page walkers and page copies have ports of their own behind the SMs'.
+        // Page walkers and page copies have separate ports after the SMs'.
         let others = machine.translation.as_ref().map_or(0, |spec| 1 + spec.migration_ports);
         let ports = u32::from(machine.dispatch.sms.div_ceil(sms_per_port)) + others;
-        let ports = gpumodel_core::units::to_usize(ports);
+        let ports = to_usize(ports);
         let clocks = &machine.clocks;
         let slices = 0..machine.l2.slices;
-        // What a slice's pipeline holds takes no place of its queue.
+        // Packets in a slice's pipeline occupy no place of its queue.
         let credits = spec.output_queue + machine.l2.input_queue + machine.l2.latency_cycles;
         let flit_time = fixed_point(1, clocks.interconnect_mhz, clocks.core_mhz);
         Self {
@@ -102,11 +170,11 @@ impl Crossbar {
             destinations: slices
                 .map(|_| Destination { credits: credits.max(1), blocked: VecDeque::new() })
                 .collect(),
-            answers: vec![0; gpumodel_core::units::to_usize(machine.l2.slices)],
+            answers: vec![0; to_usize(machine.l2.slices)],
             ejects: vec![0; ports],
             matching: (spec.allocation == Allocation::Matched).then(|| Matching {
-                slices: vec![Slots::new(); gpumodel_core::units::to_usize(machine.l2.slices)],
-                sms: vec![Slots::new(); ports],
+                slices: vec![PortCycles::new(); to_usize(machine.l2.slices)],
+                sms: vec![PortCycles::new(); ports],
                 lead: u64::from(machine.l1.latency_cycles) << SHIFT,
             }),
             ports: (0..to_u16(ports) * sms_per_port).map(|sm| sm / sms_per_port).collect(),
@@ -126,11 +194,10 @@ impl Crossbar {
         self.ports[usize::from(sm)]
     }
 
-    /// Whether an SM's port takes another packet.
+    /// Whether an SM's port accepts another packet.
     ///
     /// # Errors
-    /// The cycle at which it will, or `None` when the SM is told by
-    /// [`Crossbar::release`].
+    /// The cycle at which it will, or `None` when [`Crossbar::release`] will wake the SM.
     pub(super) fn room(&mut self, sm: u16, now: Cycle) -> Result<(), Option<Cycle>> {
         let port = self.port_of(sm);
         let limit = self.input_queue * self.flit_time;
@@ -141,8 +208,8 @@ impl Crossbar {
             }
             return Err(None);
         }
-        // What is sent now finds at the port what is left when it gets there.
-        let reaches = (now << SHIFT) + source.way;
+        // A packet sent now meets only the backlog that remains when it reaches the port.
+        let reaches = (now << SHIFT) + source.transit;
         let backlog = source.free_at.saturating_sub(source.reached_at.max(reaches));
         if backlog > limit {
             let over = source.free_at - limit - reaches;
@@ -151,30 +218,30 @@ impl Crossbar {
         Ok(())
     }
 
-    /// Takes a packet into its source port.
-    pub(super) fn send(&mut self, packet: &Packet, now: Cycle) -> Leave {
+    /// Puts a packet into its source port.
+    pub(super) fn send(&mut self, packet: &Packet, now: Cycle) -> Departure {
         let port = self.port_of(packet.sm);
         let source = &mut self.sources[usize::from(port)];
         if self.matching.is_none() {
-            source.way = packet.ready.saturating_sub(now) << SHIFT;
+            source.transit = packet.ready.saturating_sub(now) << SHIFT;
         }
         let destination = &mut self.destinations[usize::from(packet.slice)];
         if !source.waiting.is_empty() {
             source.waiting.push_back(*packet);
-            return Leave::Waits;
+            return Departure::Waits;
         }
         if destination.credits == 0 {
             source.waiting.push_back(*packet);
             destination.blocked.push_back(port);
-            return Leave::Waits;
+            return Departure::Waits;
         }
-        Leave::At(self.depart(port, packet, packet.ready, false))
+        Departure::At(self.depart(port, packet, packet.ready, false))
     }
 
-    /// A packet leaves its port: when it arrives. `late` when it has waited for a place.
+    /// When a packet that leaves its port arrives. `late`: it has waited for a place.
     fn depart(&mut self, port: u16, packet: &Packet, ready: Cycle, late: bool) -> Cycle {
         self.destinations[usize::from(packet.slice)].credits -= 1;
-        let sectors = if packet.ask.carries_data() { packet.sectors } else { 0 };
+        let sectors = if packet.kind.carries_data() { packet.sectors } else { 0 };
         let time = self.packet_times[usize::from(sectors)];
         let source = &mut self.sources[usize::from(port)];
         let (free_at, ready) = (&mut source.free_at, ready << SHIFT);
@@ -185,21 +252,21 @@ impl Crossbar {
             return ceil(start + time + self.latency);
         };
         let ahead =
-            packet.fills_l1 || matches!(packet.ask, RequestKind::Write | RequestKind::WriteBack);
+            packet.fills_l1 || matches!(packet.kind, RequestKind::Write | RequestKind::WriteBack);
         let lead = if ahead && !late { matching.lead.min(ready) } else { 0 };
         let from = (ready - lead).max(*free_at).div_ceil(self.flit_time);
-        let start = matching.slices[usize::from(packet.slice)].take(from) * self.flit_time;
+        let start = matching.slices[usize::from(packet.slice)].reserve(from) * self.flit_time;
         *free_at = start + time;
         ceil(start + lead + time + self.latency)
     }
 
-    /// A place in front of `slice` is free again. Packets that leave now are
-    /// appended to `left` with their arrival, SMs that may try again to `woken`.
+    /// A place in front of `slice` is free again. Packets that leave now are appended to
+    /// `departed` with their arrival, SMs that may try again to `woken`.
     pub(super) fn release(
         &mut self,
         slice: u16,
         now: Cycle,
-        left: &mut Vec<(Packet, Cycle)>,
+        departed: &mut Vec<(Packet, Cycle)>,
         woken: &mut Vec<u16>,
     ) {
         self.destinations[usize::from(slice)].credits += 1;
@@ -211,25 +278,25 @@ impl Crossbar {
                 break;
             }
             self.sources[usize::from(port)].waiting.pop_front();
-            left.push((packet, self.depart(port, &packet, packet.ready.max(now), true)));
+            departed.push((packet, self.depart(port, &packet, packet.ready.max(now), true)));
         }
         woken.append(&mut self.sources[usize::from(port)].refused);
     }
 
-    /// Sends an answer that is ready at cycle `at`: when it arrives at its SM.
+    /// Sends an answer that is ready at cycle `at` and returns when it arrives at its SM.
     pub(super) fn answer(&mut self, packet: &Packet, at: Cycle) -> Cycle {
         let time = self.answer_time(packet);
         let port = usize::from(self.port_of(packet.sm));
         let free_at = &mut self.answers[usize::from(packet.slice)];
         let mut start = (at << SHIFT).max(*free_at);
         if let Some(matching) = &mut self.matching {
-            start = matching.sms[port].take(start.div_ceil(self.flit_time)) * self.flit_time;
+            start = matching.sms[port].reserve(start.div_ceil(self.flit_time)) * self.flit_time;
         }
         *free_at = start + time;
         ceil(start + time + self.latency)
     }
 
-    /// Whether a slice's answer port takes another answer.
+    /// Whether a slice's answer port accepts another answer.
     ///
     /// # Errors
     /// The cycle at which it will.
@@ -239,7 +306,7 @@ impl Crossbar {
         if over > 0 { Err(now + (over >> SHIFT) + 1) } else { Ok(()) }
     }
 
-    /// Takes an answer out at its SM's port: when its last flit is in.
+    /// Receives an answer at its SM's port and returns when its last flit is in.
     pub(super) fn eject(&mut self, packet: &Packet, now: Cycle) -> Cycle {
         let time = self.answer_time(packet);
         let port = self.port_of(packet.sm);
@@ -251,11 +318,232 @@ impl Crossbar {
     }
 
     fn answer_time(&self, packet: &Packet) -> u64 {
-        let sectors = if packet.ask.answer_carries_data() { packet.sectors } else { 0 };
+        let sectors = if packet.kind.answer_carries_data() { packet.sectors } else { 0 };
         self.packet_times[usize::from(sectors)]
     }
 }
 
 fn ceil(fixed: u64) -> Cycle {
     fixed.div_ceil(1 << SHIFT)
+}
+
+/// A length in flits; at least 1, and 1 when packets are not cut.
+fn flits(bytes: u32, flit_bytes: u32) -> u32 {
+    bytes.checked_div(flit_bytes).map_or(1, |_| bytes.div_ceil(flit_bytes).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::{Crossbar, Departure, PortCycles, WORD, WORDS};
+    use crate::config::{Allocation, Machine, Models};
+    use crate::memory::packet::{Origin, Packet, RequestKind};
+    use gpumodel_core::units::{Cycle, to_u16};
+
+    /// A machine with one place in front of each slice and a flit per packet.
+    fn machine() -> Machine {
+        let mut machine = Models::builtin().machine("accelsim-qv100", &[]).unwrap().machine;
+        machine.interconnect.output_queue = 0;
+        machine.interconnect.flit_bytes = 0;
+        machine.interconnect.allocation = Allocation::Independent;
+        machine.l2.input_queue = 1;
+        machine.l2.latency_cycles = 0;
+        machine
+    }
+
+    fn packet(sm: u16, slice: u16) -> Packet {
+        Packet {
+            address: 0,
+            virtual_address: 0,
+            ready: 0,
+            operation: 0,
+            kernel: 0,
+            bytes: 0,
+            sectors: 1,
+            sm,
+            slice,
+            kind: RequestKind::Read,
+            fills_l1: false,
+            origin: Origin::Sm,
+        }
+    }
+
+    /// Frees a place in front of `slice`: the SMs and slices of the packets that leave.
+    fn release(crossbar: &mut Crossbar, slice: u16, now: Cycle) -> Vec<(u16, u16)> {
+        let (mut departed, mut woken) = (Vec::new(), Vec::new());
+        crossbar.release(slice, now, &mut departed, &mut woken);
+        departed.iter().map(|(packet, _)| (packet.sm, packet.slice)).collect()
+    }
+
+    /// The SMs in whose order packets of `queues[sm]` each reach slice 0, one per cycle.
+    fn order(queues: &[usize]) -> Vec<u16> {
+        let mut crossbar = Crossbar::new(&machine());
+        let mut served = VecDeque::new();
+        for (sm, &packets) in queues.iter().enumerate() {
+            let sm = to_u16(sm);
+            for _ in 0..packets {
+                if let Departure::At(_) = crossbar.send(&packet(sm, 0), 0) {
+                    served.push_back(sm);
+                }
+            }
+        }
+        let packets: usize = queues.iter().sum();
+        for cycle in 1..packets {
+            let left = release(&mut crossbar, 0, cycle as Cycle);
+            assert_eq!(left.len(), 1, "a place takes a packet");
+            served.push_back(left[0].0);
+        }
+        served.into()
+    }
+
+    #[test]
+    fn ports_that_send_to_one_slice_alternate() {
+        for ports in [2_usize, 8, 80] {
+            let order = order(&vec![16; ports]);
+            // In any stretch of the run shares differ by one packet at most, but for the
+            // first packet, which found the slice free.
+            let mut served = vec![0_usize; ports];
+            for &sm in &order[1..] {
+                served[usize::from(sm)] += 1;
+                let busy = || served.iter().enumerate().map(|(sm, &n)| n + usize::from(sm == 0));
+                let (most, least) = (busy().max().unwrap(), busy().min().unwrap());
+                assert!(most - least <= 2, "{ports} ports: {served:?}");
+            }
+            served[0] += 1;
+            assert_eq!(served, vec![16; ports]);
+        }
+    }
+
+    #[test]
+    fn a_long_queue_does_not_starve_a_short_one() {
+        // SM 0 has queued 64 packets before SM 1 comes with 4: it gets every other place.
+        let order = order(&[64, 4]);
+        let places: Vec<usize> = (0..order.len()).filter(|&place| order[place] == 1).collect();
+        assert_eq!(places, [2, 4, 6, 8]);
+    }
+
+    #[test]
+    fn a_packet_for_a_full_slice_holds_up_those_behind_it_at_its_port_only() {
+        let mut crossbar = Crossbar::new(&machine());
+        assert!(matches!(crossbar.send(&packet(2, 0), 0), Departure::At(_)), "fills slice 0");
+        assert_eq!(crossbar.send(&packet(0, 0), 0), Departure::Waits, "slice 0 is full");
+        assert_eq!(
+            crossbar.send(&packet(0, 1), 0),
+            Departure::Waits,
+            "behind the head of its port"
+        );
+        assert!(matches!(crossbar.send(&packet(1, 1), 0), Departure::At(_)), "another port");
+        assert_eq!(release(&mut crossbar, 1, 10), [], "the head still waits for slice 0");
+        assert_eq!(release(&mut crossbar, 0, 20), [(0, 0), (0, 1)], "both follow at once");
+        assert!(
+            matches!(crossbar.send(&packet(0, 2), 0), Departure::At(_)),
+            "the port is free again"
+        );
+    }
+
+    #[test]
+    fn matched_ports_take_one_packet_per_cycle_and_hold_up_those_behind() {
+        let mut machine = machine();
+        machine.interconnect.output_queue = 64;
+        machine.interconnect.allocation = Allocation::Matched;
+        let mut crossbar = Crossbar::new(&machine);
+        let mut arrival = |sm, slice| match crossbar.send(&packet(sm, slice), 0) {
+            Departure::At(cycle) => cycle,
+            Departure::Waits => panic!("there are places"),
+        };
+        let first = arrival(0, 0);
+        assert_eq!(arrival(1, 0), first + 1, "the slice takes one per cycle");
+        assert_eq!(arrival(1, 5), first + 2, "a free slice, behind a packet that waited");
+        assert_eq!(arrival(2, 5), first, "the cycle that the other left free");
+        let back = |crossbar: &mut Crossbar, sm, slice| crossbar.answer(&packet(sm, slice), 50);
+        let first = back(&mut crossbar, 0, 0);
+        assert_eq!(back(&mut crossbar, 0, 1), first + 1, "an SM takes one answer per cycle");
+        assert_eq!(back(&mut crossbar, 7, 1), first + 2, "behind one that waited");
+    }
+
+    #[test]
+    fn what_is_on_its_way_through_the_l1_takes_no_place_at_the_port() {
+        let mut machine = machine();
+        machine.interconnect.output_queue = 1000;
+        machine.interconnect.input_queue = 8;
+        let mut crossbar = Crossbar::new(&machine);
+        let flit = machine.clocks.core_mhz / machine.clocks.interconnect_mhz;
+        assert!((flit - 1.0).abs() < 1e-9, "a flit per cycle");
+        // A look-up per cycle, each of which leaves the L1 100 cycles later.
+        let mut send = |ready, now| {
+            let room = crossbar.room(0, now);
+            crossbar.send(&Packet { ready, ..packet(0, 0) }, now);
+            room
+        };
+        for now in 0..300 {
+            assert_eq!(send(now + 100, now), Ok(()), "cycle {now}");
+        }
+        // Packets that reach the port together queue there: eight, and the one that leaves.
+        let full = (0..20).position(|_| send(400, 300).is_err());
+        assert_eq!(full, Some(9));
+    }
+
+    /// A crossbar whose ports queue eight packets and take one per cycle.
+    fn short_queues() -> Crossbar {
+        let mut machine = machine();
+        machine.interconnect.output_queue = 10_000;
+        machine.interconnect.input_queue = 8;
+        Crossbar::new(&machine)
+    }
+
+    #[test]
+    fn a_port_stays_busy_behind_a_long_l1() {
+        let mut crossbar = short_queues();
+        let (mut now, mut sent, mut last) = (0, 0, 0);
+        // Up to four sectors per look-up, each of which leaves the L1 100 cycles later.
+        for _ in 0..1500 {
+            for sector in 0..4 {
+                match crossbar.room(0, now) {
+                    Ok(()) => {
+                        let looked_up = Packet { ready: now + 100, ..packet(0, 0) };
+                        let Departure::At(at) = crossbar.send(&looked_up, now) else {
+                            panic!("waits")
+                        };
+                        (sent, last) = (sent + 1, at);
+                    }
+                    Err(at) if sector == 0 => now = at.expect("no packet waits for a place") - 1,
+                    Err(_) => break,
+                }
+            }
+            now += 1;
+        }
+        assert!(sent > 1000, "{sent} packets");
+        assert!(last < sent + 150, "{sent} packets took {last} cycles");
+    }
+
+    #[test]
+    fn what_goes_past_the_l1_does_not_bring_back_what_is_still_in_it() {
+        let mut crossbar = short_queues();
+        for now in 0..50 {
+            assert_eq!(crossbar.room(0, now), Ok(()), "cycle {now}");
+            // Every tenth request goes past the L1.
+            let ready = if now % 10 == 9 { now + 1 } else { now + 100 };
+            crossbar.send(&Packet { ready, ..packet(0, 0) }, now);
+        }
+    }
+
+    #[test]
+    fn a_cycle_takes_one_packet_and_a_gap_is_filled_later() {
+        let mut cycles = PortCycles::new();
+        assert_eq!([cycles.reserve(10), cycles.reserve(10), cycles.reserve(12)], [10, 11, 12]);
+        assert_eq!([cycles.reserve(3), cycles.reserve(9), cycles.reserve(9)], [3, 9, 13]);
+    }
+
+    #[test]
+    fn a_full_stretch_is_passed_at_once_and_the_window_moves_on() {
+        let mut cycles = PortCycles::new();
+        for cycle in 0..3 * WORD {
+            assert_eq!(cycles.reserve(0), cycle);
+        }
+        let far = WORDS * WORD * 5 + 7;
+        assert_eq!([cycles.reserve(far), cycles.reserve(far)], [far, far + 1]);
+        let oldest = cycles.reserve(0);
+        assert!(oldest < far && oldest >= far - WORDS * WORD, "{oldest}");
+    }
 }

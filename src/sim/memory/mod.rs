@@ -2,19 +2,9 @@
 
 mod channel;
 mod crossbar;
-#[cfg(test)]
-mod crossbar_tests;
 pub(crate) mod packet;
 mod page_copy;
-#[cfg(test)]
-mod page_copy_tests;
-mod pages;
-pub(crate) mod presumed_l2_hits;
 mod slice;
-#[cfg(test)]
-mod slice_tests;
-mod slots;
-mod transfers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,32 +12,37 @@ use std::sync::Arc;
 use crate::config::{AddressMap, Machine, MemoryStandard};
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_usize};
 
+use crate::cache::WriteBack;
 use crate::counters::{CacheCounts, KernelCounts};
 use crate::dram::ChannelCounters;
-use crate::gpu::event_queue::Event;
-use crate::gpu::event_queue::EventQueue;
+use crate::gpu::event_queue::{Event, EventQueue};
 use crate::memory::packet::{Packet, RequestKind};
-use crate::memory::presumed_l2_hits::PresumedL2Hits;
 use crate::mmu::address_space::is_state;
 use crate::slab::Slab;
-use channel::Memory;
-use crossbar::{Crossbar, Leave};
+use channel::{Channels, Transfer};
+use crossbar::{Crossbar, Departure};
 use page_copy::PageCopies;
+pub use slice::PresumedL2Hits;
 use slice::{Outcome, Slice};
-use transfers::{columns, granule, granule_of};
 
-/// The way between SMs and memory.
+/// The event queue of a run.
+pub(crate) type Events = EventQueue<Event>;
+
+/// The counters of all launches.
+type Counts = [KernelCounts];
+
+/// The path between SMs and memory.
 #[derive(Debug)]
 pub(crate) struct MemorySystem {
     crossbar: Crossbar,
     slices: Vec<Slice>,
-    memory: Memory,
+    channels: Channels,
     mapping: Arc<AddressMap>,
     slices_per_channel: u32,
     /// The channel behind each slice.
-    channels: Vec<u32>,
-    /// Bytes of a sector of the caches.
-    sector_bytes: u32,
+    channel_of: Vec<u32>,
+    /// Bytes of a sector of the caches: 32, or those of a line.
+    pub(crate) sector_bytes: u32,
     /// Bytes that one access of the memory moves, at least a sector of 32.
     granule: u64,
     /// Accesses of the memory that hold a sector of the caches.
@@ -56,39 +51,40 @@ pub(crate) struct MemorySystem {
     latency: Cycle,
     packets: Slab<Packet>,
     answers: Vec<(u32, Cycle)>,
-    /// Packets that leave their ports, while a slice works.
-    left: Vec<(Packet, Cycle)>,
+    /// Packets that leave their ports while a slice works, with their arrival.
+    departed: Vec<(Packet, Cycle)>,
     /// SMs whose ports may send again.
     woken: Vec<u16>,
-    /// What CTAs outside the run keep in the slices.
+    /// Sectors that CTAs outside the run keep in the slices.
     pub(crate) presumed_l2_hits: Option<PresumedL2Hits>,
     /// Sectors of reads that were found there.
     pub(crate) passed: u64,
 }
 
 impl MemorySystem {
-    /// The memory system of `machine` with its memory.
+    /// The memory system of `machine`, with nothing in flight.
     pub(crate) fn new(machine: &Machine, standard: &MemoryStandard, mapping: AddressMap) -> Self {
         let slices_per_channel = machine.l2.slices / machine.dram.channels;
-        let pages = machine.translation.as_ref().map(|spec| spec.page_bytes);
-        let copies = pages.and_then(|bytes| PageCopies::new(standard, &mapping, bytes));
+        let page_bytes = machine.translation.as_ref().map(|spec| spec.page_bytes);
+        let copies = page_bytes.and_then(|bytes| PageCopies::new(standard, &mapping, bytes));
         let mapping = Arc::new(mapping);
-        // Copies share the tables of their set index.
-        let slice = Slice::new(machine, &mapping, standard.bytes_per_access);
+        let access_bytes = standard.bytes_per_access;
+        // Clones of a slice share the tables of its set index.
+        let slice = Slice::new(machine, &mapping, access_bytes);
         Self {
             crossbar: Crossbar::new(machine),
             slices: vec![slice; to_usize(machine.l2.slices)],
-            memory: Memory::new(machine, standard, slices_per_channel, copies),
+            channels: Channels::new(machine, standard, slices_per_channel, copies),
             mapping,
             slices_per_channel,
-            channels: (0..machine.l2.slices).map(|slice| slice / slices_per_channel).collect(),
+            channel_of: (0..machine.l2.slices).map(|slice| slice / slices_per_channel).collect(),
             sector_bytes: machine.l2.cache.sector_bytes,
-            granule: granule(standard.bytes_per_access),
-            columns: columns(machine, standard.bytes_per_access),
+            granule: granule(access_bytes),
+            columns: (machine.l2.cache.sector_bytes / access_bytes).clamp(1, 4),
             latency: u64::from(machine.l2.latency_cycles),
             packets: Slab::new(),
             answers: Vec::new(),
-            left: Vec::new(),
+            departed: Vec::new(),
             woken: Vec::new(),
             presumed_l2_hits: None,
             passed: 0,
@@ -107,7 +103,7 @@ impl MemorySystem {
         to_u16(place.channel * self.slices_per_channel + place.slice)
     }
 
-    /// Whether an SM's port takes another packet.
+    /// Whether an SM's port accepts another packet.
     ///
     /// # Errors
     /// The cycle at which it will, or `None` when the SM will be woken.
@@ -116,128 +112,107 @@ impl MemorySystem {
     }
 
     /// Sends a request towards its slice.
-    pub(crate) fn send(&mut self, packet: Packet, queue: &mut EventQueue<Event>) {
-        if let Leave::At(cycle) = self.crossbar.send(&packet, queue.now()) {
+    pub(crate) fn send(&mut self, packet: Packet, events: &mut Events) {
+        if let Departure::At(cycle) = self.crossbar.send(&packet, events.now()) {
             let number = self.packets.insert(packet);
-            queue.schedule(cycle + self.latency, Event::Arrive { packet: number });
+            events.schedule(cycle + self.latency, Event::Arrive { packet: number });
         }
     }
 
     /// A request has come through the pipeline in front of its slice.
-    pub(crate) fn on_arrive(
-        &mut self,
-        number: u32,
-        queue: &mut EventQueue<Event>,
-        counts: &mut [KernelCounts],
-    ) {
+    pub(crate) fn on_arrive(&mut self, number: u32, events: &mut Events, counts: &mut Counts) {
         let packet = self.packets.remove(number);
-        let target = &mut self.slices[usize::from(packet.slice)];
-        target.waiting.push_back(packet);
-        if !target.resting {
-            self.work_slice(packet.slice, queue, counts);
+        let slice = &mut self.slices[usize::from(packet.slice)];
+        slice.waiting.push_back(packet);
+        if !slice.resting {
+            self.work_slice(packet.slice, events, counts);
         }
     }
 
     /// Serves the requests in front of a slice until one must wait.
-    fn work_slice(
-        &mut self,
-        number: u16,
-        queue: &mut EventQueue<Event>,
-        counts: &mut [KernelCounts],
-    ) {
-        let now = queue.now();
+    fn work_slice(&mut self, number: u16, events: &mut Events, counts: &mut Counts) {
+        let now = events.now();
         while let Some(&packet) = self.slices[usize::from(number)].waiting.front() {
-            if !self.may_serve(number, queue) {
+            if !self.may_serve(number, events) {
                 break;
             }
             let launch = &mut counts[to_usize(packet.kernel)];
-            let state = is_state(packet.asked).then_some(launch.l2);
+            let before = is_state(packet.virtual_address).then_some(launch.l2);
             let counters = launch.slice_counts(&packet);
             let head = self.packets.insert(packet);
-            let held = self.is_elsewhere(&packet);
-            let read = held && packet.ask == RequestKind::Read;
-            self.passed += u64::from(read) * u64::from(packet.sectors);
+            let presumed = self.is_presumed_hit(&packet);
+            let presumed_read = presumed && packet.kind == RequestKind::Read;
+            self.passed += u64::from(presumed_read) * u64::from(packet.sectors);
             let slice = &mut self.slices[usize::from(number)];
-            let outcome = match held {
+            let outcome = match presumed {
                 true => slice.pass(&packet, now, counters),
                 false => slice.serve(head, &packet, now, counters),
             };
-            state.iter().for_each(|before| launch.note_state(before));
+            before.iter().for_each(|before| launch.count_state(before));
             match outcome {
                 Outcome::Refused => {
                     self.packets.remove(head);
                     break;
                 }
-                Outcome::Answer(at) => self.answer(head, &packet, at, queue),
+                Outcome::Answer(at) => self.answer(head, &packet, at, events),
                 Outcome::Merged => {}
-                Outcome::Fetch(at) => self.fetch(&packet, at, queue),
+                Outcome::Fetch(at) => self.fetch(&packet, at, events),
             }
             let slice = &mut self.slices[usize::from(number)];
             slice.waiting.pop_front();
-            if slice.has_leaving() {
-                self.write_back(number, packet.kernel, queue);
+            if slice.has_write_backs() {
+                self.write_back(number, packet.kernel, events);
             }
-            self.release(number, now, queue);
+            self.release(number, now, events);
         }
     }
 
-    /// Whether CTAs outside the run keep what a request asks for: the sector of the
-    /// cache in which it lies.
-    fn is_elsewhere(&self, packet: &Packet) -> bool {
+    /// Whether CTAs outside the run keep the sector of a request in the cache.
+    fn is_presumed_hit(&self, packet: &Packet) -> bool {
         let bytes = u64::from(self.sector_bytes);
         let start = packet.address / bytes * bytes;
         self.presumed_l2_hits.as_ref().is_some_and(|set| set.holds(start, bytes))
     }
 
-    /// Whether the ways out of a slice have room; if not, it is woken later.
-    fn may_serve(&mut self, number: u16, queue: &mut EventQueue<Event>) -> bool {
-        let channel = self.channels[usize::from(number)];
-        if !self.memory.has_room(channel) {
-            self.memory.wait_for_room(channel, number);
+    /// Whether the ports behind a slice have room; otherwise it is woken later.
+    fn may_serve(&mut self, number: u16, events: &mut Events) -> bool {
+        let channel = self.channel_of[usize::from(number)];
+        if !self.channels.has_room(channel) {
+            self.channels.wait_for_room(channel, number);
             return false;
         }
-        let Err(at) = self.crossbar.answer_room(number, queue.now()) else { return true };
+        let Err(at) = self.crossbar.answer_room(number, events.now()) else { return true };
         let slice = &mut self.slices[usize::from(number)];
         if !slice.resting {
             slice.resting = true;
-            queue.schedule(at, Event::Slice { slice: number });
+            events.schedule(at, Event::Slice { slice: number });
         }
         false
     }
 
     /// A slice's answers have drained.
-    pub(crate) fn on_slice(
-        &mut self,
-        slice: u16,
-        queue: &mut EventQueue<Event>,
-        counts: &mut [KernelCounts],
-    ) {
+    pub(crate) fn on_slice(&mut self, slice: u16, events: &mut Events, counts: &mut Counts) {
         self.slices[usize::from(slice)].resting = false;
-        self.work_slice(slice, queue, counts);
+        self.work_slice(slice, events, counts);
     }
 
-    /// Gives a place in front of a slice free: ports that waited for it send.
-    fn release(&mut self, slice: u16, now: Cycle, queue: &mut EventQueue<Event>) {
-        let Self { crossbar, packets, left, woken, latency, .. } = self;
-        crossbar.release(slice, now, left, woken);
-        for (packet, cycle) in left.drain(..) {
+    /// Frees a place in front of a slice: ports that waited for it send.
+    fn release(&mut self, slice: u16, now: Cycle, events: &mut Events) {
+        let Self { crossbar, packets, departed, woken, latency, .. } = self;
+        crossbar.release(slice, now, departed, woken);
+        for (packet, cycle) in departed.drain(..) {
             let number = packets.insert(packet);
-            queue.schedule(cycle + *latency, Event::Arrive { packet: number });
+            events.schedule(cycle + *latency, Event::Arrive { packet: number });
         }
     }
 
-    /// Bytes of a sector of the caches: 32, or those of a line.
-    pub(crate) fn sector_bytes(&self) -> u32 {
-        self.sector_bytes
-    }
-
-    fn answer(&mut self, number: u32, packet: &Packet, at: Cycle, queue: &mut EventQueue<Event>) {
-        if packet.ask == RequestKind::WriteBack {
+    fn answer(&mut self, number: u32, packet: &Packet, at: Cycle, events: &mut Events) {
+        if packet.kind == RequestKind::WriteBack {
             self.packets.remove(number);
             return;
         }
         let cycle = self.crossbar.answer(packet, at);
-        queue.schedule(cycle, Event::Reply { packet: number });
+        events.schedule(cycle, Event::Reply { packet: number });
     }
 
     /// An answer arrives at its SM: the packet and when its last flit is in.
@@ -246,60 +221,141 @@ impl MemorySystem {
         (packet, self.crossbar.eject(&packet, now))
     }
 
-    /// A transfer arrives at its channel.
+    /// A transfer arrives at its channel, whose number is returned.
     pub(crate) fn on_to_channel(
         &mut self,
         transfer: u32,
-        queue: &mut EventQueue<Event>,
-        counts: &mut [KernelCounts],
+        events: &mut Events,
+        counts: &mut Counts,
     ) -> u32 {
-        self.memory.arrive(transfer, queue, counts)
+        self.channels.on_arrive(transfer, events, counts)
     }
 
-    /// A channel has something to do.
-    pub(crate) fn on_channel(
-        &mut self,
-        channel: u16,
-        queue: &mut EventQueue<Event>,
-        counts: &mut [KernelCounts],
-    ) {
-        self.memory.work(channel, queue, counts);
+    /// The event of a channel.
+    pub(crate) fn on_channel(&mut self, channel: u16, events: &mut Events, counts: &mut Counts) {
+        self.channels.on_event(channel, events, counts);
     }
 
     /// Slices that waited for room of a channel go on.
-    pub(crate) fn on_room(
-        &mut self,
-        channel: u32,
-        queue: &mut EventQueue<Event>,
-        counts: &mut [KernelCounts],
-    ) {
-        while self.memory.has_room(channel) {
-            let Some(slice) = self.memory.next_waiting(channel) else { break };
-            self.work_slice(slice, queue, counts);
+    pub(crate) fn on_room(&mut self, channel: u32, events: &mut Events, counts: &mut Counts) {
+        while self.channels.has_room(channel) {
+            let Some(slice) = self.channels.next_waiting(channel) else { break };
+            self.work_slice(slice, events, counts);
         }
     }
 
-    /// A sector arrives at its slice from memory.
-    pub(crate) fn on_fill(
-        &mut self,
-        transfer: u32,
-        queue: &mut EventQueue<Event>,
-        counts: &mut [KernelCounts],
-    ) {
-        let transfer = self.memory.take(transfer);
-        let now = queue.now();
+    /// The data of a read arrives at its slice from memory.
+    pub(crate) fn on_fill(&mut self, transfer: u32, events: &mut Events, counts: &mut Counts) {
+        let Transfer { address, slice, kernel, .. } = self.channels.remove(transfer);
         let mut answers = std::mem::take(&mut self.answers);
-        self.slices[usize::from(transfer.slice)].fill(transfer.address, now, &mut answers);
+        self.slices[usize::from(slice)].fill(address, events.now(), &mut answers);
         for &(number, at) in &answers {
             let packet = *self.packets.get(number);
-            self.answer(number, &packet, at, queue);
+            self.answer(number, &packet, at, events);
         }
         answers.clear();
         self.answers = answers;
-        if self.slices[usize::from(transfer.slice)].has_leaving() {
-            self.write_back(transfer.slice, transfer.kernel, queue);
+        if self.slices[usize::from(slice)].has_write_backs() {
+            self.write_back(slice, kernel, events);
         }
-        self.work_slice(transfer.slice, queue, counts);
+        self.work_slice(slice, events, counts);
+    }
+
+    /// Fetches what a request lacks in its slice.
+    fn fetch(&mut self, packet: &Packet, at: Cycle, events: &mut Events) {
+        let all = self.parts(u32::MAX);
+        let transfer = self.transfer(packet.address, all, (packet.slice, packet.kernel));
+        self.channels.send(transfer, at, events);
+    }
+
+    /// Sends what a slice writes to memory, in as few accesses as hold it.
+    fn write_back(&mut self, number: u16, kernel: u32, events: &mut Events) {
+        let mut sent = u64::MAX;
+        while let Some((write_back, at)) = self.slices[usize::from(number)].next_write_back() {
+            let WriteBack { address, bytes } = write_back;
+            if address / self.granule != sent {
+                sent = address / self.granule;
+                let parts = self.parts(bytes);
+                let transfer = self.transfer(address, parts, (number, kernel));
+                self.channels.send(Transfer { write: true, ..transfer }, at, events);
+            }
+        }
+    }
+
+    /// A read of the accesses `parts` from `address` on.
+    fn transfer(&self, address: u64, parts: u8, (slice, kernel): (u16, u32)) -> Transfer {
+        let mut place = self.mapping.locate(address);
+        if self.columns > 1 {
+            place.column &= !(self.columns - 1);
+        }
+        let remaining = u8::try_from(parts.count_ones()).unwrap_or(u8::MAX);
+        Transfer { address, place, parts, remaining, slice, kernel, write: false, flushes: 0 }
+    }
+
+    /// The accesses of the memory that hold `bytes` (a bit for each 1/32) of a sector of the
+    /// caches, one bit each.
+    fn parts(&self, bytes: u32) -> u8 {
+        let bits = u32::BITS / self.columns;
+        let part = u32::MAX >> (u32::BITS - bits);
+        let written = |column: &u32| bytes >> (column * bits) & part != 0;
+        (0..self.columns).filter(written).fold(0, |parts, column| parts | 1 << column).max(1)
+    }
+
+    /// Writes the dirty sectors of the slices of some channels to memory and invalidates all
+    /// lines without outstanding misses; the launch given with a channel counts its writes.
+    pub(crate) fn flush(&mut self, channels: &[(u32, u32)], events: &mut Events) {
+        for slice in 0..to_u16(self.slices.len()) {
+            let channel = self.channel_of[usize::from(slice)];
+            let Some(&(_, kernel)) = channels.iter().find(|(one, _)| *one == channel) else {
+                continue;
+            };
+            self.slices[usize::from(slice)].flush(events.now());
+            self.write_back(slice, kernel, events);
+        }
+        for &(channel, _) in channels {
+            self.channels.ports[to_usize(channel)].flush();
+        }
+    }
+
+    /// True while a write that left the channel's slices before or with their last flush is
+    /// not yet served.
+    pub(crate) fn is_flushing(&self, channel: u32) -> bool {
+        self.channels.ports[to_usize(channel)].flushed_writes > 0
+    }
+
+    /// Addresses written to memory since the last call.
+    #[cfg(test)]
+    pub(crate) fn take_written(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.channels.written)
+    }
+
+    /// Whether pages can be copied between channels by MIGRATION: the memory has that
+    /// command, and the columns of a page stay in their stacks.
+    pub(crate) fn can_copy_pages(&self) -> bool {
+        self.channels.copies.is_some()
+    }
+
+    /// Copies the page of `bytes` bytes at `from` to `to`, whose channels belong to another
+    /// group; [`Event::PageCopied`] reports the end. Any number of copies may be in progress.
+    ///
+    /// # Panics
+    /// When [`MemorySystem::can_copy_pages`] is false.
+    pub(crate) fn copy_page(
+        &mut self,
+        token: u32,
+        [from, to]: [u64; 2],
+        bytes: u32,
+        events: &mut Events,
+    ) {
+        let copies = self.channels.copies.as_mut().expect("the caller checked can_copy_pages");
+        copies.push(token, [from, to], bytes, &self.mapping, events);
+    }
+
+    /// Columns of pages may go from channel to channel of a stack.
+    pub(crate) fn on_page_copy(&mut self, stack: u16, events: &mut Events, counts: &mut Counts) {
+        for channel in page_copy::work(&mut self.channels, stack, events, counts) {
+            self.on_room(channel, events, counts);
+        }
     }
 
     /// The map of addresses.
@@ -311,8 +367,8 @@ impl MemorySystem {
     pub(crate) fn copy_in(&mut self, destination: u64, bytes: u64) {
         let first = destination / SECTOR_BYTES;
         let last = destination.saturating_add(bytes).div_ceil(SECTOR_BYTES);
-        // A copy larger than all slices leaves only its end: what comes before is
-        // evicted again, clean, so it need not be looked at.
+        // A copy larger than all slices leaves only its end: the sectors before are evicted
+        // again, clean, and may be skipped.
         let capacity: u64 = self.slices.iter().map(Slice::sectors).sum();
         for sector in first.max(last.saturating_sub(2 * capacity))..last {
             let address = sector * SECTOR_BYTES;
@@ -326,24 +382,26 @@ impl MemorySystem {
         self.slices.iter().map(|slice| slice.counts).collect()
     }
 
-    /// Commands of each channel.
+    /// The counters of each channel.
     pub(crate) fn channel_counts(&self) -> Vec<ChannelCounters> {
-        self.memory.counts()
+        self.channels.counts()
     }
 
-    /// What is still under way, for the dump of a stuck run.
+    /// What is in flight, for the dump of a stuck run.
     pub(crate) fn describe(&self) -> String {
-        let mut waiting: BTreeMap<usize, usize> = BTreeMap::new();
-        for (number, slice) in self.slices.iter().enumerate().filter(|(_, s)| !s.waiting.is_empty())
-        {
-            waiting.insert(number, slice.waiting.len());
-        }
+        let lengths = self.slices.iter().map(|slice| slice.waiting.len()).enumerate();
+        let waiting: BTreeMap<usize, usize> = lengths.filter(|(_, length)| *length > 0).collect();
         format!(
-            "{} packets under way; requests in front of slices: {waiting:?}; {}",
+            "{} packets in flight; requests in front of slices: {waiting:?}; {}",
             self.packets.len(),
-            self.memory.describe()
+            self.channels.describe()
         )
     }
+}
+
+/// Bytes that one access of a memory moves, at least a sector.
+fn granule(access_bytes: u32) -> u64 {
+    u64::from(access_bytes).max(SECTOR_BYTES)
 }
 
 /// Frequency in kHz of a figure in MHz.
@@ -363,7 +421,20 @@ fn fixed_point(cycles: u32, part_mhz: f64, core_mhz: f64) -> u64 {
     (u64::from(cycles) * ratio).div_ceil(kilohertz(part_mhz).max(1))
 }
 
-/// A length in flits; at least 1, and 1 when packets are not cut.
-fn flits(bytes: u32, flit_bytes: u32) -> u32 {
-    bytes.checked_div(flit_bytes).map_or(1, |_| bytes.div_ceil(flit_bytes).max(1))
+#[cfg(test)]
+mod tests {
+    use crate::memory::MemorySystem;
+    use crate::testkit::fixture::{memory_of, named, sectored};
+
+    #[test]
+    fn a_line_written_in_part_goes_down_in_the_accesses_that_it_touches() {
+        let parts = |resolved| {
+            let (standard, map) = memory_of(&resolved);
+            let memory_system = MemorySystem::new(&resolved.machine, &standard, map);
+            [0x1, 0xffff, 0xffff_0000, 0x8000_0001].map(|bytes| memory_system.parts(bytes))
+        };
+        // UGPU: lines of 128 bytes in accesses of 64.
+        assert_eq!(parts(named("ugpu", &[])), [0b01, 0b01, 0b10, 0b11]);
+        assert_eq!(parts(sectored("ugpu", &[])), [1; 4]);
+    }
 }

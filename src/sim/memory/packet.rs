@@ -2,22 +2,22 @@
 
 use gpumodel_core::units::Cycle;
 
-/// What a request asks of the L2.
+/// What a request needs from the L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestKind {
-    /// A sector.
+    /// Reads a sector.
     Read,
-    /// A sector of code.
+    /// Reads a sector of code.
     Code,
-    /// A sector of constants, for an SM's constant cache.
+    /// Reads a sector of constants for an SM's constant cache.
     Constant,
-    /// To write bytes of a sector.
+    /// Writes bytes of a sector.
     Write,
-    /// To write bytes of a sector that was dirty above; nobody is answered.
+    /// Writes bytes of a sector that was dirty in the L1; without an answer.
     WriteBack,
-    /// To change bytes of a sector and answer with the old value.
+    /// Changes bytes of a sector and returns the old value.
     Atomic,
-    /// To change bytes of a sector.
+    /// Changes bytes of a sector.
     Reduction,
 }
 
@@ -27,7 +27,7 @@ impl RequestKind {
         !matches!(self, Self::Read | Self::Code | Self::Constant)
     }
 
-    /// True when the sector must be there to be changed.
+    /// True when the sector must be present to be changed.
     pub(crate) fn modifies(self) -> bool {
         matches!(self, Self::Atomic | Self::Reduction)
     }
@@ -38,7 +38,7 @@ impl RequestKind {
     }
 }
 
-/// Who sends a request and takes its answer.
+/// The sender of a request, which receives its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// An SM, for a memory operation.
@@ -55,27 +55,27 @@ pub(crate) enum Origin {
 pub(crate) struct Packet {
     /// Byte address of the sector in memory.
     pub(crate) address: u64,
-    /// The address under which its SM knows it: before translation.
-    pub(crate) asked: u64,
+    /// The address before translation.
+    pub(crate) virtual_address: u64,
     /// When the packet may leave its source; then, when it arrived at its slice.
     pub(crate) ready: Cycle,
     /// The memory operation, page walk or page copy that waits for it.
     pub(crate) operation: u32,
-    /// Whose counters it feeds.
+    /// The launch whose counters count it.
     pub(crate) kernel: u32,
-    /// What is written of it, one bit for each 1/32.
+    /// The written part of it, one bit for each 1/32.
     pub(crate) bytes: u32,
-    /// Sectors of 32 bytes that are asked for or written.
+    /// Sectors of 32 bytes that are read or written.
     pub(crate) sectors: u16,
-    /// Where it comes from: an SM, or behind the last one the page walkers, then the page copies.
+    /// Its source: an SM, or after the last SM the page walkers, then the page copies.
     pub(crate) sm: u16,
-    /// Where it goes.
+    /// Its destination.
     pub(crate) slice: u16,
-    /// What it asks.
-    pub(crate) ask: RequestKind,
+    /// What it needs.
+    pub(crate) kind: RequestKind,
     /// The answer fills the SM's L1.
     pub(crate) fills_l1: bool,
-    /// Who sent it.
+    /// Its sender.
     pub(crate) origin: Origin,
 }
 
@@ -84,9 +84,9 @@ pub(crate) struct Packet {
 pub(crate) enum Target {
     /// Registers, by the warp's load slot.
     Slot(u8),
-    /// Nothing but the warp's end and its fences.
+    /// Only the warp's end and its fences.
     Nothing,
-    /// A group of asynchronous copies, by its running number.
+    /// A group of asynchronous copies, by its number.
     Group(u32),
 }
 
@@ -95,10 +95,10 @@ pub(crate) enum Target {
 pub(crate) struct Operation {
     pub(crate) warp: u16,
     pub(crate) target: Target,
-    /// Sectors whose answers are still to come.
+    /// Sectors without an answer yet.
     pub(crate) remaining: u16,
     /// All of its sectors have been looked up.
     pub(crate) served: bool,
-    /// When the last answer so far came.
+    /// When the last answer so far arrived.
     pub(crate) latest: Cycle,
 }

@@ -1,41 +1,40 @@
 //! Copying pages between the channels of the stacks (UGPU, sections 4.3 and 4.5).
 //!
-//! A page is cut into its columns; those of one bank's row at both ends are one copy
-//! between two banks, and each stack does its own copies. A page lies in the same
-//! stacks wherever it is: channels at the same position of their groups are a stack.
+//! A page is cut into its columns. The columns of one bank's row at both ends are one copy
+//! between two banks, and each stack does its own copies. A page stays in the same stacks
+//! wherever it lies: channels at the same position of their groups are a stack.
 
 use std::ops::{Index, IndexMut};
 
 use crate::config::{AddressMap, Location, MemoryStandard, PageChannels};
 use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
 
-use super::channel::{Memory, Port};
-use crate::counters::KernelCounts;
+use super::channel::{Channels, Port};
+use super::{Counts, Events};
 use crate::dram::{BankCopy, BankRow, Channel, Copied, Copier, bank_index};
 use crate::gpu::event_queue::Event;
-use crate::gpu::event_queue::EventQueue;
 use crate::slab::Slab;
 
-/// A page on its way.
+/// A page that is being copied.
 #[derive(Clone, Copy, Debug)]
 struct Page {
-    /// The caller's name for it.
+    /// The caller's number for it.
     token: u32,
-    /// Copies between banks that are not over.
-    left: u32,
-    /// The memory clock at which those that are over are there.
+    /// Copies between banks that have not ended.
+    remaining: u32,
+    /// The memory clock at which the ended ones have arrived.
     clock: u64,
 }
 
-/// What copies between the channels of one stack, and when.
+/// The copies of one stack and their next event.
 #[derive(Debug)]
 struct Stack {
     copier: Copier,
-    /// The cycle of the scheduled work; [`Cycle::MAX`] without one.
+    /// The cycle of the scheduled event; [`Cycle::MAX`] without one.
     due: Cycle,
 }
 
-/// The pages that go from channel to channel.
+/// The pages that are copied from channel to channel.
 #[derive(Debug)]
 pub(super) struct PageCopies {
     stacks: Vec<Stack>,
@@ -66,7 +65,7 @@ impl IndexMut<usize> for Controllers<'_> {
 }
 
 impl PageCopies {
-    /// No page on its way; `None` where the memory has no MIGRATION, pages do not
+    /// No page in flight; `None` where the memory has no MIGRATION, pages do not
     /// belong to groups of channels, or a column does not stay in one row.
     pub(super) fn new(
         standard: &MemoryStandard,
@@ -93,31 +92,31 @@ impl PageCopies {
         Some(Self { stacks, stack_of, pages, column_bytes, standard, copied })
     }
 
-    /// Pages on their way.
+    /// Pages that are being copied.
     pub(super) fn pages(&self) -> usize {
         self.pages.len()
     }
 
-    /// A page sets out from the first address of `ends` to the second.
+    /// Copies a page from the first address of `ends` to the second.
     pub(super) fn push(
         &mut self,
         token: u32,
         ends: [u64; 2],
         bytes: u32,
         map: &AddressMap,
-        queue: &mut EventQueue<Event>,
+        events: &mut Events,
     ) {
         let mut pieces = self.cut(ends, bytes, map);
-        let number = self.pages.insert(Page { token, left: to_u32(pieces.len()), clock: 0 });
+        let number = self.pages.insert(Page { token, remaining: to_u32(pieces.len()), clock: 0 });
         for mut piece in pieces.drain(..) {
             piece.token = number;
             let stack = self.stack_of[piece.from.channel];
             self.stacks[usize::from(stack)].copier.push(piece);
-            self.schedule(stack, queue.now(), queue);
+            self.schedule(stack, events.now(), events);
         }
     }
 
-    /// The copies between banks that a page is made of, in order of its addresses.
+    /// The copies between banks that make up a page, in order of its addresses.
     fn cut(&self, [from, to]: [u64; 2], bytes: u32, map: &AddressMap) -> Vec<BankCopy> {
         let mut pieces: Vec<BankCopy> = Vec::new();
         for offset in (0..u64::from(bytes)).step_by(to_usize(self.column_bytes)) {
@@ -141,71 +140,67 @@ impl PageCopies {
         BankRow { channel: to_usize(channel), bank: to_usize(bank), row }
     }
 
-    /// A bank of `channel` may have become ready.
-    pub(super) fn stir(&mut self, channel: u32, queue: &mut EventQueue<Event>) {
-        self.schedule(self.stack_of[to_usize(channel)], queue.now(), queue);
+    /// A bank of `channel` may have become ready for its copy.
+    pub(super) fn bank_may_be_ready(&mut self, channel: u32, events: &mut Events) {
+        self.schedule(self.stack_of[to_usize(channel)], events.now(), events);
     }
 
-    /// Lets a stack work at cycle `at`, unless it works before.
-    fn schedule(&mut self, stack: u16, at: Cycle, queue: &mut EventQueue<Event>) {
+    /// Schedules a stack for cycle `at` unless it is scheduled for an earlier one.
+    fn schedule(&mut self, stack: u16, at: Cycle, events: &mut Events) {
         let due = &mut self.stacks[usize::from(stack)].due;
         if at < *due {
             *due = at;
-            queue.schedule(at, Event::PageCopy { stack });
+            events.schedule(at, Event::PageCopy { stack });
         }
     }
 
-    /// Notes the copies between banks that are over; a page whose last one is over is
-    /// there with its last column.
-    fn settle(&mut self, memory: &Memory, queue: &mut EventQueue<Event>) {
+    /// Records the copies between banks that have ended; the last one ends its page's copy.
+    fn report_copied(&mut self, channels: &Channels, events: &mut Events) {
         for Copied { token, clock } in self.copied.drain(..) {
             let page = self.pages.get_mut(token);
-            page.left -= 1;
+            page.remaining -= 1;
             page.clock = page.clock.max(clock);
-            if page.left == 0 {
-                let Page { token: name, clock, .. } = self.pages.remove(token);
-                let at = memory.clock.core_cycle_at_or_after(clock);
-                queue.schedule(at, Event::PageCopied { token: name });
+            if page.remaining == 0 {
+                let Page { token, clock, .. } = self.pages.remove(token);
+                let at = channels.clock.core_cycle_at_or_after(clock);
+                events.schedule(at, Event::PageCopied { token });
             }
         }
     }
 }
 
-impl Memory {
-    /// Lets a stack send and start what it can; the channels that were brought to the
-    /// present by that.
-    pub(super) fn copy_pages(
-        &mut self,
-        stack: u16,
-        queue: &mut EventQueue<Event>,
-        counts: &mut [KernelCounts],
-    ) -> Vec<u32> {
-        let now = queue.now();
-        let Some(mut copies) = self.copies.take() else { return Vec::new() };
-        let place = usize::from(stack);
-        let due = std::mem::replace(&mut copies.stacks[place].due, Cycle::MAX);
-        if due != now {
-            copies.stacks[place].due = due;
-            self.copies = Some(copies);
-            return Vec::new();
-        }
-        let channels =
-            copies.stacks[place].copier.channels().iter().map(|&channel| to_u32(channel));
-        let channels: Vec<u32> = channels.collect();
-        channels.iter().for_each(|&channel| self.turn(channel, queue, counts));
-        let edge = self.edge(now);
-        let PageCopies { stacks, copied, .. } = &mut *copies;
-        let copier = &mut stacks[place].copier;
-        copier.work(edge, &mut Controllers(&mut self.ports), copied);
-        let next = copier.next_event().map(|clock| self.clock.core_cycle_at_or_after(clock));
-        channels.iter().for_each(|&channel| self.schedule(channel, queue));
-        copies.settle(self, queue);
-        if let Some(next) = next {
-            copies.schedule(stack, next.max(now + 1), queue);
-        }
-        self.copies = Some(copies);
-        channels
+/// Lets a stack send and start what it can; returns the channels that were advanced to the
+/// present for that.
+pub(super) fn work(
+    channels: &mut Channels,
+    stack: u16,
+    events: &mut Events,
+    counts: &mut Counts,
+) -> Vec<u32> {
+    let now = events.now();
+    let Some(mut copies) = channels.copies.take() else { return Vec::new() };
+    let place = usize::from(stack);
+    let due = std::mem::replace(&mut copies.stacks[place].due, Cycle::MAX);
+    if due != now {
+        copies.stacks[place].due = due;
+        channels.copies = Some(copies);
+        return Vec::new();
     }
+    let of_stack = copies.stacks[place].copier.channels().iter();
+    let of_stack: Vec<u32> = of_stack.map(|&channel| to_u32(channel)).collect();
+    of_stack.iter().for_each(|&channel| channels.advance(channel, events, counts));
+    let edge = channels.edge(now);
+    let PageCopies { stacks, copied, .. } = &mut *copies;
+    let copier = &mut stacks[place].copier;
+    copier.work(edge, &mut Controllers(&mut channels.ports), copied);
+    let next = copier.next_event().map(|clock| channels.clock.core_cycle_at_or_after(clock));
+    of_stack.iter().for_each(|&channel| channels.schedule(channel, events));
+    copies.report_copied(channels, events);
+    if let Some(next) = next {
+        copies.schedule(stack, next.max(now + 1), events);
+    }
+    channels.copies = Some(copies);
+    of_stack
 }
 
 /// Whether the accesses of each column of a page lie in one row of one bank.
@@ -218,4 +213,120 @@ fn columns_stay_whole(map: &AddressMap, page_bytes: u64, column_bytes: u64) -> b
         let first = address / column_bytes * column_bytes;
         row(address) == row(first)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::PageChannels;
+    use crate::counters::KernelCounts;
+    use crate::dram::ChannelCounters;
+    use crate::gpu::event_queue::{Event, EventQueue};
+    use crate::memory::MemorySystem;
+    use crate::testkit::fixture::{memory_of, translating};
+
+    /// Bytes of UGPU's pages.
+    const PAGE: u32 = 4096;
+
+    /// The memory system of a machine, and where its pages lie.
+    fn memory_system(name: &str, set: &[(&str, &str)]) -> (MemorySystem, Option<PageChannels>) {
+        let resolved = translating(name, set);
+        let (standard, map) = memory_of(&resolved);
+        let pages = PageChannels::of(&map, PAGE);
+        (MemorySystem::new(&resolved.machine, &standard, map), pages)
+    }
+
+    /// Works until nothing is left: which pages arrived when.
+    fn copied(memory_system: &mut MemorySystem, queue: &mut EventQueue<Event>) -> Vec<(u32, u64)> {
+        let (mut counts, mut copied) = (vec![KernelCounts::default()], Vec::new());
+        while let Some(event) = queue.next() {
+            match event {
+                Event::PageCopy { stack } => memory_system.on_page_copy(stack, queue, &mut counts),
+                Event::Channel { channel } => memory_system.on_channel(channel, queue, &mut counts),
+                Event::PageCopied { token } => copied.push((token, queue.now())),
+                other => panic!("{other:?}"),
+            }
+        }
+        copied
+    }
+
+    #[test]
+    fn a_page_is_thirty_two_migrations_and_takes_144_cycles() {
+        let (mut memory_system, pages) = memory_system("ugpu", &[]);
+        let (pages, mut queue) = (pages.unwrap(), EventQueue::new());
+        assert!(memory_system.can_copy_pages());
+        let ends = [pages.together(1234, 2), pages.together(77, 5)];
+        memory_system.copy_page(9, ends, PAGE, &mut queue);
+        // 45 clocks at 440 MHz on a clock of 1.4 GHz.
+        assert_eq!(copied(&mut memory_system, &mut queue), [(9, 144)]);
+        let halves: Vec<u64> =
+            memory_system.channel_counts().iter().map(|c| c.migrations).collect();
+        for (channel, &halves) in (0_u32..).zip(&halves) {
+            let ends = [2, 5].map(|group| pages.groups()[group].contains(&channel));
+            assert_eq!(halves, if ends.contains(&true) { 8 } else { 0 }, "channel {channel}");
+        }
+        assert_eq!(halves.iter().sum::<u64>(), 2 * 32);
+        let lent: u64 = memory_system.channel_counts().iter().map(|c| c.lent_clocks).sum();
+        assert_eq!(lent, 32 * 2);
+        // 16 banks of either end, four per channel.
+        let activates: u64 = memory_system.channel_counts().iter().map(|c| c.activates).sum();
+        assert_eq!(activates, 2 * 16);
+    }
+
+    #[test]
+    fn larger_pages_have_more_columns_and_then_more_rows() {
+        let sizes = [
+            (4096_u32, "ugpu", 1),
+            (8192, "ugpu-8k", 1),
+            (65_536, "ugpu-64k", 1),
+            (131_072, "ugpu-128k", 2),
+            (2_097_152, "ugpu-2m", 32),
+        ];
+        for (bytes, mapping, rows) in sizes {
+            let keys = [("translation.page_bytes", &*bytes.to_string()), ("dram.mapping", mapping)];
+            let (mut memory_system, _) = memory_system("ugpu", &keys);
+            let resolved = translating("ugpu", &keys);
+            let pages = PageChannels::of(&memory_of(&resolved).1, bytes).unwrap();
+            let mut queue = EventQueue::new();
+            let ends = [pages.together(1234, 2), pages.together(77, 5)];
+            memory_system.copy_page(1, ends, bytes, &mut queue);
+            copied(&mut memory_system, &mut queue);
+            let sum = |of: fn(&ChannelCounters) -> u64| -> u64 {
+                memory_system.channel_counts().iter().map(of).sum()
+            };
+            assert_eq!(sum(|c| c.migrations), 2 * u64::from(bytes / 128), "{mapping}");
+            // Of a bank of each group and stack at both ends.
+            let activates = 2 * 16 * rows;
+            let found = (sum(|c| c.activates), sum(|c| c.copy_activates));
+            assert_eq!(found, (activates, activates), "{mapping}");
+        }
+    }
+
+    #[test]
+    fn any_number_of_pages_may_be_in_flight() {
+        let (mut memory_system, pages) = memory_system("ugpu", &[]);
+        let (pages, mut queue) = (pages.unwrap(), EventQueue::new());
+        for token in 0..300 {
+            let (from, to) = (token % 8, (token * 3 + 1 + token / 8) % 8);
+            let to = if to == from { (to + 1) % 8 } else { to };
+            let ends = [(0, from), (1, to)]
+                .map(|(end, group)| pages.together(u64::from(token * 37 + end), group));
+            memory_system.copy_page(token, ends, PAGE, &mut queue);
+        }
+        let copied = copied(&mut memory_system, &mut queue);
+        let mut tokens: Vec<u32> = copied.iter().map(|page| page.0).collect();
+        tokens.sort_unstable();
+        assert!(tokens.into_iter().eq(0..300));
+        let halves: u64 = memory_system.channel_counts().iter().map(|c| c.migrations).sum();
+        assert_eq!(halves, 300 * 64);
+        // Faster than one page after the other.
+        let last = copied.last().unwrap().1;
+        assert!(last < 300 * 144, "{last}");
+    }
+
+    #[test]
+    fn pages_stay_where_the_memory_or_their_size_does_not_let_them_go() {
+        assert!(!memory_system("v100", &[]).0.can_copy_pages());
+        assert!(!memory_system("ugpu", &[("translation.page_bytes", "32768")]).0.can_copy_pages());
+        assert!(memory_system("ugpu", &[("translation.page_bytes", "8192")]).0.can_copy_pages());
+    }
 }

@@ -1,26 +1,23 @@
-//! Address translation behind the SMs' own TLBs: the L2 TLB that all share, the
-//! page walkers, the page tables.
+//! Address translation behind the SMs' L1 TLBs: the shared L2 TLB, the page walkers, the
+//! page tables.
 //!
-//! An SM asks for a page that its L1 TLB lacks. The L2 TLB takes its requests per
-//! cycle and knows after its latency; hits answer at once, whatever misses are
-//! under way. A miss starts a walk, or joins the walk to its page. A walk reads
-//! one entry per level through the crossbar, from a port of its own, out of the
-//! L2 cache and, where that misses, memory. Its answer reaches every SM that
-//! waits in the cycle in which the last entry is there. A page that is not in
-//! memory costs the fault's cycles first, once.
+//! An SM requests the pages that its L1 TLB lacks. The L2 TLB accepts a number of requests per
+//! cycle and answers hits after its latency, also under misses. A miss starts a walk or
+//! joins the walk of its page. A walk reads one entry per level over the crossbar, from a
+//! separate port, out of the L2 cache or memory. Every SM that waits gets the answer in the
+//! cycle in which the last entry arrives. A page that is not in memory costs the cycles of a
+//! fault first, once.
 //!
-//! Where channels are owned, a page that its application has to move counts as a miss
-//! of the L2 TLB: its walk ends when the page has moved (UGPU, section 4.4).
+//! Where channels are owned, a page that has to move counts as a miss of the L2 TLB: its walk
+//! ends when the page has moved (UGPU, section 4.4).
 
 pub(crate) mod address_space;
-mod frames;
+mod app_pages;
 #[cfg(test)]
-mod frames_tests;
+mod frame_checker;
+mod frames;
 mod moves;
 mod page_table;
-#[cfg(test)]
-mod shadow;
-mod tenant;
 mod tlb;
 mod walker;
 
@@ -31,34 +28,33 @@ use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_usize};
 use crate::cache::{Merge, Mshr};
 use crate::counters::KernelCounts;
 use crate::gpu::event_queue::Event;
-use crate::gpu::event_queue::EventQueue;
-use crate::memory::MemorySystem;
 use crate::memory::packet::{Origin, Packet, RequestKind};
+use crate::memory::{Events, MemorySystem};
 use crate::slab::Slab;
 use frames::Frames;
-use moves::{Moves, Wanted};
+use moves::{Move, Moves};
 use page_table::PageTable;
 pub(crate) use tlb::Tlb;
 use walker::{Walk, Walkers};
 
-/// An SM that waits for a page.
+/// A request of an SM for a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     /// The page: an address over the page size.
     pub(crate) page: u64,
-    /// The launch that asked.
+    /// The launch that needs it.
     pub(crate) kernel: u32,
     /// The SM.
     pub(crate) sm: u16,
 }
 
-/// The parts of a run that translation works on.
-pub(crate) struct Around<'a> {
+/// The parts of a run that translation needs.
+pub(crate) struct MmuContext<'a> {
     /// Time.
-    pub(crate) queue: &'a mut EventQueue<Event>,
+    pub(crate) queue: &'a mut Events,
     /// By launch.
     pub(crate) counts: &'a mut [KernelCounts],
-    /// The way to the tables.
+    /// Where the tables are.
     pub(crate) memory_system: &'a mut MemorySystem,
 }
 
@@ -72,42 +68,41 @@ pub(crate) struct Mmu {
     /// Requests by the page whose walk they wait for.
     outstanding: Mshr<u32>,
     released: Vec<u32>,
-    /// When the L2 TLB takes its next request, and how many it has taken then.
+    /// When the L2 TLB accepts its next request, and how many it has accepted in that cycle.
     free_at: Cycle,
-    taken: u32,
+    accepted: u32,
     per_cycle: u32,
     latency: Cycle,
     fault_cycles: Cycle,
     /// The walkers' port, as the number of an SM.
     port: u16,
-    /// Where pages lie, where channels can be owned.
+    /// Where pages lie; `None` where channels cannot be owned.
     frames: Option<Frames>,
     moves: Moves,
-    /// Pages may not set out: channels are changing hands, and caches are not flushed.
-    holds: bool,
-    /// Walks whose pages are to set out then.
-    held: Vec<u32>,
+    /// No page may begin to move: channels are changing owners and caches are not yet flushed.
+    moves_held: bool,
+    /// Walks whose pages will move then.
+    held_walks: Vec<u32>,
     #[cfg(test)]
-    shadow: shadow::Shadow,
+    checker: frame_checker::FrameChecker,
 }
 
-/// What an application has of the memory, and what moving it has cost.
+/// An application's pages, and the cost of moving them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AppMemory {
-    /// Pages that it has touched; 0 where channels were never owned.
+    /// Touched pages; 0 where channels were never owned.
     pub pages: u64,
     /// Pages that have moved.
     pub pages_moved: u64,
     /// Changes of its channels while it had pages.
     pub changes: u64,
-    /// Cycles during which pages of it were under way.
+    /// Cycles during which pages of it were moving.
     pub moving_cycles: Cycle,
 }
 
 impl Mmu {
-    /// The unit of `machine` for `apps` applications, with nothing under way; `None`
-    /// where addresses are physical. `channels` are the groups of channels that can be
-    /// owned.
+    /// The unit of `machine` for `apps` applications; `None` where addresses are physical.
+    /// `channels` are the groups of channels that can be owned.
     pub(crate) fn new(
         machine: &Machine,
         channels: Option<PageChannels>,
@@ -127,23 +122,22 @@ impl Mmu {
             outstanding: Mshr::new(requests, u32::MAX),
             released: Vec::new(),
             free_at: 0,
-            taken: 0,
+            accepted: 0,
             per_cycle: spec.l2_requests_per_cycle,
             latency: u64::from(spec.l2_latency_cycles),
             fault_cycles: spec.fault_cycles,
             port,
             frames: channels.and_then(|channels| Frames::new(channels, apps, spec.migration_fill)),
             moves: Moves::new(spec, copiers.collect(), apps),
-            holds: false,
-            held: Vec::new(),
+            moves_held: false,
+            held_walks: Vec::new(),
             #[cfg(test)]
-            shadow: shadow::Shadow::default(),
+            checker: frame_checker::FrameChecker::default(),
         })
     }
 
-    /// Where an address lies in memory: at the same place, which keeps what the trace
-    /// says of channels and rows, until channels are owned. Slices and channels see
-    /// nothing but what this returns.
+    /// Where an address lies in memory: at the same place, with the trace's channels and rows,
+    /// until channels are owned. Slices and channels see only the result.
     #[inline]
     pub(crate) fn physical(&self, address: u64) -> u64 {
         self.frames.as_ref().map_or(address, |frames| frames.physical(address))
@@ -154,8 +148,8 @@ impl Mmu {
         self.frames.is_some()
     }
 
-    /// Gives an application the channels `channels`; none means all. The channels that
-    /// it had, where its pages may have to follow.
+    /// Gives an application the channels `channels`; none means all. Returns its former channels
+    /// where its pages may have to move.
     pub(crate) fn own(
         &mut self,
         app: usize,
@@ -168,30 +162,30 @@ impl Mmu {
         before
     }
 
-    /// No page sets out until [`Mmu::let_pages_go`]; those under way go on.
-    pub(crate) fn hold_pages(&mut self) {
-        self.holds = true;
+    /// No page begins to move until [`Mmu::resume_moves`]; moves in progress go on.
+    pub(crate) fn hold_moves(&mut self) {
+        self.moves_held = true;
     }
 
-    /// Pages set out again, those that were held first.
-    pub(crate) fn let_pages_go(&mut self, queue: &mut EventQueue<Event>) {
-        self.holds = false;
-        self.held.drain(..).for_each(|walk| go_on(Some(walk), queue.now(), queue));
+    /// Pages move again, the held ones first.
+    pub(crate) fn resume_moves(&mut self, events: &mut Events) {
+        self.moves_held = false;
+        self.held_walks.drain(..).for_each(|walk| go_on(Some(walk), events.now(), events));
     }
 
-    /// What an application has of the memory up to cycle `now`.
+    /// An application's pages and moves up to cycle `now`.
     pub(crate) fn memory_of(&self, app: usize, now: Cycle) -> AppMemory {
         let Some(frames) = &self.frames else { return AppMemory::default() };
-        let tenant = frames.tenant(app);
+        let pages = frames.app(app);
         AppMemory {
-            pages: if frames.is_owned() { tenant.pages() } else { 0 },
-            pages_moved: tenant.moved,
-            changes: tenant.changes,
+            pages: if frames.owned { pages.pages() } else { 0 },
+            pages_moved: pages.moved,
+            changes: pages.changes,
             moving_cycles: self.moves.cycles(app, now),
         }
     }
 
-    /// Bytes that a host-to-device copy has put into memory.
+    /// A host-to-device copy has put `bytes` bytes into memory.
     pub(crate) fn copy_in(&mut self, first: u64, bytes: u64) {
         if let Some(more) = bytes.checked_sub(1) {
             let last = first.saturating_add(more);
@@ -199,27 +193,27 @@ impl Mmu {
         }
     }
 
-    /// Takes a request that arrives at the L2 TLB at cycle `at`.
-    pub(crate) fn ask(&mut self, request: Request, at: Cycle, queue: &mut EventQueue<Event>) {
+    /// A request arrives at the L2 TLB at cycle `at`.
+    pub(crate) fn request(&mut self, request: Request, at: Cycle, events: &mut Events) {
         let start = at.max(self.free_at);
-        self.taken = if start > self.free_at { 1 } else { self.taken + 1 };
+        self.accepted = if start > self.free_at { 1 } else { self.accepted + 1 };
         self.free_at = start;
-        if self.taken == self.per_cycle {
-            (self.free_at, self.taken) = (start + 1, 0);
+        if self.accepted == self.per_cycle {
+            (self.free_at, self.accepted) = (start + 1, 0);
         }
         let request = self.requests.insert(request);
-        queue.schedule(start + self.latency, Event::LookUp { request });
+        events.schedule(start + self.latency, Event::LookUp { request });
     }
 
-    /// The L2 TLB has looked a page up; answers are appended to `answers`.
+    /// The look-up of a page in the L2 TLB ends; answers are appended to `answers`.
     pub(crate) fn on_look_up(
         &mut self,
         number: u32,
-        around: &mut Around<'_>,
+        context: &mut MmuContext<'_>,
         answers: &mut Vec<Request>,
     ) {
         let request = *self.requests.get(number);
-        let counts = &mut around.counts[to_usize(request.kernel)].translation.l2;
+        let counts = &mut context.counts[to_usize(request.kernel)].translation.l2;
         let moves = self.frames.as_ref().and_then(|frames| frames.destination(request.page));
         if moves.is_some() {
             self.tlb.remove(request.page);
@@ -232,141 +226,140 @@ impl Mmu {
         } else {
             counts.misses += 1;
             self.outstanding.open(request.page, number);
-            let begun = self.walkers.ask(request.page, request.kernel, &self.table);
-            go_on(begun, around.queue.now(), around.queue);
+            let begun = self.walkers.add(request.page, request.kernel, &self.table);
+            go_on(begun, context.queue.now(), context.queue);
         }
     }
 
-    /// A walk goes on: it reads the next entry, or its page is known, or absent.
+    /// The next step of a walk: it reads an entry, or its page is found or absent.
     pub(crate) fn on_walk(
         &mut self,
         number: u32,
-        around: &mut Around<'_>,
+        context: &mut MmuContext<'_>,
         answers: &mut Vec<Request>,
     ) {
         let walk = self.walkers.walk(number);
-        let now = around.queue.now();
-        if walk.level < self.table.levels() {
-            return self.read(number, around);
+        let now = context.queue.now();
+        if walk.level < self.table.levels {
+            return self.read(number, context);
         }
         if !walk.faulted && !self.table.is_present(walk.page) {
-            around.counts[to_usize(walk.kernel)].translation.faults += 1;
-            go_on(self.walkers.fault(number, &self.table), now, around.queue);
-            return go_on(Some(number), now + self.fault_cycles, around.queue);
+            context.counts[to_usize(walk.kernel)].translation.faults += 1;
+            go_on(self.walkers.fault(number, &self.table), now, context.queue);
+            return go_on(Some(number), now + self.fault_cycles, context.queue);
         }
         if walk.faulted && !self.table.is_present(walk.page) {
             self.table.bring(walk.page, walk.page);
-            self.frames.iter_mut().for_each(|frames| frames.place(walk.page));
+            self.frames.iter_mut().for_each(|frames| frames.lay_out(walk.page));
         }
-        if self.must_move(number, walk, around) {
+        if self.must_move(number, walk, context) {
             return;
         }
         self.tlb.insert(walk.page);
         self.outstanding.close(walk.page, &mut self.released);
         answers.extend(self.released.drain(..).map(|request| self.requests.remove(request)));
-        go_on(self.walkers.end(number, &self.table), now, around.queue);
+        go_on(self.walkers.end(number, &self.table), now, context.queue);
     }
 
-    /// Whether the page of a walk has to move before it is used; the walk then waits
-    /// without its walker, at first until pages may set out. One that need not is
-    /// counted as used.
-    fn must_move(&mut self, number: u32, walk: Walk, around: &mut Around<'_>) -> bool {
+    /// Whether the page of a walk has to move before it is used; the walk then waits without its
+    /// walker, first until pages may move. Other pages are counted as used.
+    fn must_move(&mut self, number: u32, walk: Walk, context: &mut MmuContext<'_>) -> bool {
         let Some(frames) = &mut self.frames else { return false };
-        frames.settle(walk.page);
+        frames.lay_out_other(walk.page);
         let Some(group) = frames.destination(walk.page) else {
             frames.touch(walk.page);
             return false;
         };
         if !walk.faulted {
             let next = self.walkers.fault(number, &self.table);
-            go_on(next, around.queue.now(), around.queue);
+            go_on(next, context.queue.now(), context.queue);
         }
-        if self.holds {
-            self.held.push(number);
+        if self.moves_held {
+            self.held_walks.push(number);
             return true;
         }
-        let (to, addresses) = frames.begin(walk.page, group);
-        let app = frames.parts(walk.page).0;
-        let (Walk { page, kernel, .. }, how) = (walk, frames.migration());
-        let wanted = Wanted { walk: number, page, app, kernel, how, to, addresses };
+        let (to, addresses) = frames.begin_move(walk.page, group);
+        let app = frames.app_and_number(walk.page).0;
+        let (Walk { page, kernel, .. }, how) = (walk, frames.migration);
+        let one = Move { walk: number, page, app, kernel, how, to, addresses, remaining: 0 };
         #[cfg(test)]
-        self.shadow.kept(page, addresses);
-        self.moves.ask(wanted, around.queue);
+        self.checker.allocated(page, addresses);
+        self.moves.add(one, context.queue);
         true
     }
 
-    /// The driver has found a frame for a page, whose data moves from now on.
-    pub(crate) fn on_page_move(&mut self, number: u32, around: &mut Around<'_>) {
+    /// The driver's work for a page is done: its data moves from now on.
+    pub(crate) fn on_page_move(&mut self, number: u32, context: &mut MmuContext<'_>) {
         #[cfg(test)]
-        if let Some(frame) = self.moves.leaves_inside(number, around.memory_system) {
-            self.shadow.begins(frame);
+        if let Some(frame) = self.moves.copied_in_memory(number, context.memory_system) {
+            self.checker.copy_begins(frame);
         }
-        self.moves.begin(number, around.memory_system, around.queue);
+        self.moves.begin(number, context.memory_system, context.queue);
     }
 
-    /// A sector of a page that is copied over the crossbar has come or is written.
+    /// A sector of a page that moves over the crossbar was read or written.
     pub(crate) fn on_copy(
         &mut self,
         packet: &Packet,
         memory_system: &mut MemorySystem,
-        queue: &mut EventQueue<Event>,
+        events: &mut Events,
     ) {
-        self.moves.on_answer(packet, memory_system, queue);
+        self.moves.on_answer(packet, memory_system, events);
     }
 
     /// A page's data is in its new frame: its walk goes on.
-    pub(crate) fn on_page_copied(&mut self, number: u32, queue: &mut EventQueue<Event>) {
+    pub(crate) fn on_page_copied(&mut self, number: u32, events: &mut Events) {
         #[cfg(test)]
         let ends = self.moves.ends(number);
-        let ended = self.moves.end(number, queue);
+        let ended = self.moves.end(number, events);
         #[cfg(test)]
-        self.shadow.came(ended.page, ends);
+        self.checker.moved(ended.page, ends);
         if let Some(frames) = &mut self.frames {
-            frames.end(ended.page, ended.to);
+            frames.end_move(ended.page, ended.to);
         }
-        go_on(Some(ended.walk), queue.now(), queue);
+        go_on(Some(ended.walk), events.now(), events);
     }
 
     /// Sends the read of a walk's next entry.
-    fn read(&mut self, number: u32, around: &mut Around<'_>) {
+    fn read(&mut self, number: u32, context: &mut MmuContext<'_>) {
         let walk = self.walkers.walk(number);
         let entry = self.table.entry_address(walk.page, walk.level);
         let address = entry / SECTOR_BYTES * SECTOR_BYTES;
         let packet = Packet {
             address,
-            asked: address,
-            ready: around.queue.now(),
+            virtual_address: address,
+            ready: context.queue.now(),
             operation: number,
             kernel: walk.kernel,
             bytes: 0,
             sectors: 1,
             sm: self.port,
-            slice: around.memory_system.slice_of(address),
-            ask: RequestKind::Read,
+            slice: context.memory_system.slice_of(address),
+            kind: RequestKind::Read,
             fills_l1: false,
             origin: Origin::Walk,
         };
-        around.memory_system.send(packet, around.queue);
+        context.memory_system.send(packet, context.queue);
     }
 
-    /// The entry that a walk has asked for is there at cycle `done`.
-    pub(crate) fn on_read(&mut self, number: u32, done: Cycle, queue: &mut EventQueue<Event>) {
-        self.walkers.has_read(number, &self.table);
-        go_on(Some(number), done, queue);
+    /// The entry that a walk reads arrives at cycle `done`.
+    pub(crate) fn on_read(&mut self, number: u32, done: Cycle, events: &mut Events) {
+        self.walkers.on_entry(number, &self.table);
+        go_on(Some(number), done, events);
     }
 
-    /// What is under way, for the dump of a stuck run.
+    /// What is in progress, for the dump of a stuck run.
     pub(crate) fn describe(&self) -> String {
-        let (requests, walks, held) = (self.requests.len(), self.walkers.len(), self.held.len());
-        let moves = self.moves.len();
-        format!("{requests} pages asked for, {walks} walks, {moves} pages move, {held} are to")
+        let (requests, walks) = (self.requests.len(), self.walkers.len());
+        let (moves, held) = (self.moves.len(), self.held_walks.len());
+        format!("{requests} page requests, {walks} walks, {moves} pages moving, {held} held")
     }
 }
 
 /// Schedules the next step of a walk, if there is one.
-fn go_on(walk: Option<u32>, at: Cycle, queue: &mut EventQueue<Event>) {
+fn go_on(walk: Option<u32>, at: Cycle, events: &mut Events) {
     if let Some(walk) = walk {
-        queue.schedule(at, Event::Walk { walk });
+        events.schedule(at, Event::Walk { walk });
     }
 }
 
@@ -374,8 +367,7 @@ fn go_on(walk: Option<u32>, at: Cycle, queue: &mut EventQueue<Event>) {
 mod tests {
     use super::{Mmu, Request};
     use crate::config::Models;
-    use crate::gpu::event_queue::Event;
-    use crate::gpu::event_queue::EventQueue;
+    use crate::gpu::event_queue::{Event, EventQueue};
 
     #[test]
     fn the_l2_tlb_takes_one_request_per_cycle_and_knows_after_its_latency() {
@@ -383,7 +375,7 @@ mod tests {
         let mut mmu = Mmu::new(&machine, None, 1).unwrap();
         let mut queue = EventQueue::new();
         for (sm, at) in [(0, 5), (1, 5), (2, 5), (3, 100)] {
-            mmu.ask(Request { page: 7, kernel: 0, sm }, at, &mut queue);
+            mmu.request(Request { page: 7, kernel: 0, sm }, at, &mut queue);
         }
         let mut known = Vec::new();
         while let Some(Event::LookUp { request }) = queue.next() {

@@ -1,5 +1,5 @@
-//! A translation lookaside buffer: pages by set, the least recently used one
-//! makes room. Also the walk cache of one level, whose pages are table entries.
+//! A translation lookaside buffer with LRU replacement. Also the walk cache of one level,
+//! whose pages are table entries.
 
 use gpumodel_core::units::{to_u32, to_usize};
 
@@ -9,38 +9,38 @@ use crate::config::SetHash;
 /// No page: also the key that [`Table`] does not allow.
 const EMPTY: u64 = u64::MAX;
 
-/// Which pages have their translation here.
+/// The pages with a cached translation.
 #[derive(Debug)]
 pub(crate) struct Tlb {
     index: SetIndex,
     /// By entry, set by set.
     pages: Vec<u64>,
-    places: Table,
+    entry_of: Table,
     order: LineOrder,
 }
 
 impl Tlb {
-    /// An empty one of `entries` entries in sets of `ways`, which divide them.
+    /// An empty TLB of `entries` entries in sets of `ways`, which divide them.
     pub(crate) fn new(entries: u32, ways: u32) -> Self {
         let sets = entries / ways;
         Self {
             index: SetIndex::new(sets, SetHash::Linear),
             pages: vec![EMPTY; to_usize(entries)],
-            places: Table::new(to_usize(entries)),
+            entry_of: Table::new(to_usize(entries)),
             order: LineOrder::new(sets, ways),
         }
     }
 
-    /// Looks a page up: true when it is there, which is a use of it.
+    /// Looks a page up: true for a hit, which counts as a use.
     pub(crate) fn lookup(&mut self, page: u64) -> bool {
-        let found = self.places.get(page);
+        let found = self.entry_of.get(page);
         if let Some(entry) = found {
-            self.order.renew(to_usize(entry));
+            self.order.move_to_youngest(to_usize(entry));
         }
         found.is_some()
     }
 
-    /// Puts a page in, as the one used last.
+    /// Inserts a page as the one used last.
     pub(crate) fn insert(&mut self, page: u64) {
         if self.lookup(page) {
             return;
@@ -49,25 +49,25 @@ impl Tlb {
         let entry = self.order.oldest(set, |_| true).expect("a set has ways");
         let old = std::mem::replace(&mut self.pages[entry], page);
         if old != EMPTY {
-            self.places.remove(old);
+            self.entry_of.remove(old);
         }
-        self.places.insert(page, to_u32(entry));
-        self.order.renew(entry);
+        self.entry_of.insert(page, to_u32(entry));
+        self.order.move_to_youngest(entry);
     }
 
-    /// Takes a page out: the next one of its set comes into its place.
+    /// Removes a page: the next one of its set replaces it.
     pub(crate) fn remove(&mut self, page: u64) {
-        if let Some(entry) = self.places.remove(page) {
+        if let Some(entry) = self.entry_of.remove(page) {
             self.pages[to_usize(entry)] = EMPTY;
-            self.order.retire(to_usize(entry));
+            self.order.move_to_oldest(to_usize(entry));
         }
     }
 
-    /// Takes all pages out.
+    /// Removes all pages.
     pub(crate) fn clear(&mut self) {
         for page in &mut self.pages {
             if *page != EMPTY {
-                self.places.remove(std::mem::replace(page, EMPTY));
+                self.entry_of.remove(std::mem::replace(page, EMPTY));
             }
         }
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::{Tlb, to_usize};
     use proptest::prelude::*;
 
-    /// Pages by set, the one used last at the end: slow and plain.
+    /// Pages by set, the one used last at the end.
     struct Naive {
         sets: Vec<Vec<u64>>,
         ways: usize,

@@ -1,5 +1,5 @@
-//! The page walkers: a bounded number of walks under way, the others in a
-//! queue, and a cache of upper table entries that spares a walk its first reads.
+//! The page walkers: a limited number of walks in progress, the others in a queue, and a
+//! cache of upper table entries that saves a walk its first reads.
 
 use std::collections::VecDeque;
 
@@ -10,15 +10,15 @@ use super::page_table::PageTable;
 use super::tlb::Tlb;
 use crate::slab::Slab;
 
-/// One walk, waiting or under way.
+/// One walk, waiting or in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk {
     pub(super) page: u64,
-    /// The launch that asked first.
+    /// The launch that requested the page first.
     pub(super) kernel: u32,
-    /// The level that it reads next; all are read at the number of levels.
+    /// The level that it reads next; the number of levels when all are read.
     pub(super) level: u32,
-    /// Its page was not there and is being brought.
+    /// Its page was not in memory, or it moves: the walk has released its walker.
     pub(super) faulted: bool,
 }
 
@@ -29,8 +29,8 @@ pub(super) struct Walkers {
     idle: u32,
     /// Walks without a walker, oldest first.
     waiting: VecDeque<u32>,
-    /// By level, without the last: entries that need not be read.
-    known: Vec<Tlb>,
+    /// By level, without the last: cached entries.
+    entry_caches: Vec<Tlb>,
 }
 
 impl Walkers {
@@ -42,12 +42,12 @@ impl Walkers {
             walks: Slab::new(),
             idle: spec.walkers,
             waiting: VecDeque::new(),
-            known: (0..levels).map(|_| Tlb::new(cached, cached)).collect(),
+            entry_caches: (0..levels).map(|_| Tlb::new(cached, cached)).collect(),
         }
     }
 
-    /// Takes a walk in; its number when a walker can begin it now.
-    pub(super) fn ask(&mut self, page: u64, kernel: u32, table: &PageTable) -> Option<u32> {
+    /// Adds a walk; returns its number when a walker can begin it now.
+    pub(super) fn add(&mut self, page: u64, kernel: u32, table: &PageTable) -> Option<u32> {
         let number = self.walks.insert(Walk { page, kernel, level: 0, faulted: false });
         if self.idle == 0 {
             self.waiting.push_back(number);
@@ -58,47 +58,47 @@ impl Walkers {
         Some(number)
     }
 
-    /// Finds the first level that must be read.
+    /// Sets the first level that must be read.
     fn begin(&mut self, number: u32, table: &PageTable) {
         let walk = self.walks.get_mut(number);
-        let known = &mut self.known;
-        let deepest = (0..table.levels())
+        let caches = &mut self.entry_caches;
+        let deepest = (0..table.levels)
             .rev()
             .find(|&level| {
-                let cache = known.get_mut(to_usize(level));
-                cache.is_some_and(|cache| cache.lookup(table.entry_name(walk.page, level)))
+                let cache = caches.get_mut(to_usize(level));
+                cache.is_some_and(|cache| cache.lookup(table.entry_key(walk.page, level)))
             })
             .map_or(0, |level| level + 1);
         walk.level = deepest;
     }
 
-    /// A walk of these.
+    /// A walk by number.
     pub(super) fn walk(&self, number: u32) -> Walk {
         *self.walks.get(number)
     }
 
-    /// A walk has read an entry: the cache keeps it, the walk goes down.
-    pub(super) fn has_read(&mut self, number: u32, table: &PageTable) {
+    /// A walk has read an entry, which is cached; the walk goes to the next level.
+    pub(super) fn on_entry(&mut self, number: u32, table: &PageTable) {
         let walk = self.walks.get_mut(number);
-        if let Some(cache) = self.known.get_mut(to_usize(walk.level)) {
-            cache.insert(table.entry_name(walk.page, walk.level));
+        if let Some(cache) = self.entry_caches.get_mut(to_usize(walk.level)) {
+            cache.insert(table.entry_key(walk.page, walk.level));
         }
         walk.level += 1;
     }
 
-    /// A walk's page is not there: it waits without its walker.
+    /// A walk's page is not in memory: it waits without its walker, which may begin another.
     pub(super) fn fault(&mut self, number: u32, table: &PageTable) -> Option<u32> {
         self.walks.get_mut(number).faulted = true;
         self.release(table)
     }
 
-    /// Ends a walk; the walk that its walker begins instead.
+    /// Ends a walk; returns the walk that its walker begins next.
     pub(super) fn end(&mut self, number: u32, table: &PageTable) -> Option<u32> {
-        // One that faulted has given its walker back.
+        // A faulted walk has released its walker.
         if self.walks.remove(number).faulted { None } else { self.release(table) }
     }
 
-    /// A walker is free: the walk that it begins.
+    /// A walker is free; returns the walk that it begins.
     fn release(&mut self, table: &PageTable) -> Option<u32> {
         let Some(next) = self.waiting.pop_front() else {
             self.idle += 1;
@@ -108,7 +108,7 @@ impl Walkers {
         Some(next)
     }
 
-    /// Walks in all, for the dump of a stuck run.
+    /// All walks, for the dump of a stuck run.
     pub(super) fn len(&self) -> usize {
         self.walks.len()
     }
@@ -125,12 +125,12 @@ mod tests {
         let machine = Models::builtin().machine("ugpu", &[]).unwrap().machine;
         let mut walkers = Walkers::new(machine.translation.as_ref().unwrap());
         let table = PageTable::new(12, 4, false);
-        let begun: Vec<Option<u32>> = (0..66).map(|page| walkers.ask(page, 0, &table)).collect();
+        let begun: Vec<Option<u32>> = (0..66).map(|page| walkers.add(page, 0, &table)).collect();
         assert!(begun[..64].iter().all(Option::is_some));
         assert_eq!(begun[64..], [None, None]);
         let next = walkers.end(begun[3].unwrap(), &table).unwrap();
         assert_eq!(walkers.walk(next).page, 64);
-        // A walk whose page is absent gives its walker away at once, and only once.
+        // A walk whose page is absent releases its walker at once, and only once.
         let last = walkers.fault(next, &table).unwrap();
         assert_eq!(walkers.walk(last).page, 65);
         assert_eq!(walkers.end(next, &table), None);

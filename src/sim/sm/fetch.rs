@@ -397,7 +397,7 @@ impl Sm {
             let slice = shared_state.memory_system.slice_of(address);
             shared_state.send(Packet {
                 address,
-                asked,
+                virtual_address: asked,
                 ready: sector.ready.max(now),
                 operation: u32::MAX,
                 kernel: sector.kernel,
@@ -405,7 +405,7 @@ impl Sm {
                 sectors: 1,
                 sm: self.id,
                 slice,
-                ask,
+                kind: ask,
                 fills_l1: false,
                 origin: Origin::Sm,
             });

@@ -59,7 +59,7 @@ impl LineCache {
             let start = self.set(line) * self.ways;
             let ways = &self.lines[start..start + self.ways];
             if let Some(way) = ways.iter().position(|&other| other == line) {
-                self.order.renew(start + way);
+                self.order.move_to_youngest(start + way);
             }
         }
     }
@@ -70,7 +70,7 @@ impl LineCache {
             return;
         }
         let way = self.order.oldest(self.set(line), |_| true).expect("a set has ways");
-        self.order.renew(way);
+        self.order.move_to_youngest(way);
         let old = std::mem::replace(&mut self.lines[way], line);
         if old != NONE {
             self.crowded = true;

@@ -271,8 +271,8 @@ impl Sm {
             }
             StretchEnd::Load(slot) => (resident.ready_at(slot), Blocked::Load(slot)),
             StretchEnd::Fence => (resident.all_done_at(), Blocked::Fence),
-            StretchEnd::AsyncWait { allowed, told } => {
-                let guessed = !told && resident.has_groups();
+            StretchEnd::AsyncWait { allowed, known } => {
+                let guessed = !known && resident.has_groups();
                 let done = resident.groups_done_at(allowed);
                 let kernel = gpumodel_core::units::to_usize(resident.kernel);
                 shared_state.counts[kernel].assumed_waits += u64::from(guessed);

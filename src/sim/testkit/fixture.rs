@@ -11,11 +11,10 @@ pub(crate) fn machine(set: &[(&str, &str)]) -> Resolved {
     named("accelsim-qv100", set)
 }
 
-/// The machine `name` without address translation, with some keys set, and
-/// without instruction caches where none of their keys is among them.
+/// The machine `name` without address translation, with some keys set, and without instruction
+/// caches unless one of their keys is set.
 pub(crate) fn named(name: &str, set: &[(&str, &str)]) -> Resolved {
-    let overrides: Vec<_> = set.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-    let mut resolved = Models::builtin().machine(name, &overrides).unwrap();
+    let mut resolved = translating(name, set);
     resolved.machine.translation = None;
     if !set.iter().any(|(key, _)| key.starts_with("fetch.")) {
         resolved.machine.fetch = None;
@@ -58,7 +57,7 @@ pub(crate) fn gap(standard: &MemoryStandard, from: Command, to: Command) -> u64 
     u64::from(waits.max().expect("the standard has a sentence on the pair"))
 }
 
-/// Cycles from the first CTA to the last.
+/// Cycles from the first CTA to the end.
 pub(crate) fn kernel_cycles(outcome: &Outcome) -> u64 {
     outcome.kernels[0].end - outcome.kernels[0].first_cta
 }
@@ -69,7 +68,7 @@ pub(crate) fn translating(name: &str, set: &[(&str, &str)]) -> Resolved {
     Models::builtin().machine(name, &overrides).unwrap()
 }
 
-/// The facts of `apps` applications of which nothing is known.
+/// The facts of `apps` applications without kernels.
 pub(crate) fn facts(resolved: &Resolved, apps: u16) -> Facts {
     let (standard, map) = memory_of(resolved);
     let app =
@@ -78,7 +77,7 @@ pub(crate) fn facts(resolved: &Resolved, apps: u16) -> Facts {
     Facts { apps: (0..apps).map(app).collect(), ..machine }
 }
 
-/// A plan that gives every application everything.
+/// A plan that gives every application all SMs and places.
 pub(crate) fn whole(resolved: &Resolved, apps: u16) -> Plan {
     let facts = facts(resolved, apps);
     let quota = Share::Quota(vec![facts.max_ctas_per_sm; usize::from(facts.sms)]);

@@ -1,6 +1,4 @@
 //! Hand-made kernels and machines for the tests of this crate.
 
 pub(crate) mod fixture;
-pub(crate) mod multi_app_fixture;
 pub(crate) mod scripted;
-pub(crate) mod worker_fixture;

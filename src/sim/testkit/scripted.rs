@@ -1,24 +1,26 @@
-//! A hand-made source of instructions for the machine's own tests.
+//! Hand-made kernels for the machine's tests, run alone or as several applications.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::Resolved;
+use gpumodel_core::contract::{Plan, PlanDraft, Resize, Share, View, Word};
 use gpumodel_core::isa::{
     Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment,
 };
-use gpumodel_core::units::{Dim3, KernelId, to_u32, to_usize};
+use gpumodel_core::units::{Dim3, KernelId, to_u16, to_u32, to_usize};
 
 pub(crate) use crate::testkit::fixture::{
     address_of, facts, gap, kernel_cycles, machine, memory_of, named, sectored, translating, whole,
 };
 use crate::{
-    End, Feed, FeedError, Gpu, MachineError, Outcome, ProfileImage, Program, Setup, Stream,
-    WarpStream, Worker,
+    AddedSegment, AddedSegments, Command, End, Feed, FeedError, Gpu, Line as AddedLine, Load,
+    MachineError, Outcome, Pause, ProfileImage, Program, Setup, Stream, TASK_BARRIER, WarpStream,
+    Worker,
 };
 
-/// The lanes' addresses by CTA, warp and turn; the mask is the line's.
+/// The lanes' addresses by CTA, warp and repetition; the mask is that of the line.
 #[derive(Clone, Copy)]
 pub(crate) struct Where(&'static dyn Fn(u64, u64, u64, &mut Access));
 
@@ -41,22 +43,22 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// The same with other bytes per lane.
+    /// With other bytes per lane.
     pub(crate) fn bytes(self, width: u8) -> Self {
         Self { width, ..self }
     }
 
-    /// The same with fewer active lanes.
+    /// With fewer active lanes.
     pub(crate) fn masked(self, mask: u32) -> Self {
         Self { mask, ..self }
     }
 
-    /// The same with this immediate instead of a 0.
+    /// With this immediate instead of a 0.
     pub(crate) fn immediate(self, immediate: i64) -> Self {
         self.immediates(Box::leak(Box::new([immediate])))
     }
 
-    /// The same with these immediates instead of a 0.
+    /// With these immediates instead of a 0.
     pub(crate) fn immediates(self, immediates: &'static [i64]) -> Self {
         Self { immediates, ..self }
     }
@@ -67,8 +69,8 @@ pub(crate) fn line(opcode: &'static str, destination: Option<u16>, source: Optio
     Line { opcode, destination, source, at: None, width: 0, mask: u32::MAX, immediates: &[0] }
 }
 
-/// A load or store of 4 bytes per lane: the address of lane 0 and the step
-/// between lanes, by CTA, warp and turn.
+/// A load or store of 4 bytes per lane: the address of lane 0 and the step between lanes, by
+/// CTA, warp and repetition.
 pub(crate) fn memory(
     opcode: &'static str,
     destination: Option<u16>,
@@ -81,7 +83,7 @@ pub(crate) fn memory(
     })
 }
 
-/// A load or store of 4 bytes per lane: an address per CTA, warp, turn and lane.
+/// A load or store of 4 bytes per lane: an address per CTA, warp, repetition and lane.
 pub(crate) fn scattered(
     opcode: &'static str,
     destination: Option<u16>,
@@ -94,17 +96,17 @@ pub(crate) fn scattered(
     })
 }
 
-/// Scripts live as long as the test: what they say of addresses is leaked.
+/// Scripts live as long as the test: their address functions are leaked.
 fn with_lanes(line: Line, at: impl Fn(u64, u64, u64, &mut Access) + 'static) -> Line {
     Line { at: Some(Where(Box::leak(Box::new(at)))), width: 4, ..line }
 }
 
-/// A kernel whose warps run bodies of lines, over and over.
+/// A kernel whose warps run bodies of lines repeatedly.
 #[derive(Debug)]
 pub(crate) struct Script {
-    /// By warp, in turn.
+    /// Assigned to warps round robin.
     bodies: Vec<Arc<[Line]>>,
-    /// By CTA, not by warp.
+    /// Bodies are assigned by CTA, not by warp.
     by_cta: bool,
     mask: u32,
     repeat: u32,
@@ -184,7 +186,7 @@ impl Script {
         Self::of_bodies(resolved, &[lines], repeat, ctas, threads)
     }
 
-    /// As [`Script::new`], warps running the bodies in turn.
+    /// As [`Script::new`], with the bodies assigned to warps round robin.
     pub(crate) fn of_bodies(
         resolved: &Resolved,
         bodies: &[&[Line]],
@@ -222,7 +224,7 @@ impl Script {
         self.opened.iter().map(|count| count.load(Ordering::Relaxed)).collect()
     }
 
-    /// CTAs of one warp that run the bodies in turn, once each.
+    /// CTAs of one warp, with the bodies assigned to CTAs round robin and run once.
     pub(crate) fn of_ctas(resolved: &Resolved, bodies: &[&[Line]], ctas: u32) -> Self {
         Self { by_cta: true, ..Self::of_bodies(resolved, bodies, 1, ctas, 32) }
     }
@@ -232,34 +234,75 @@ impl Script {
         self.program.launch.clone()
     }
 
-    /// The same from a source that does not know what repeats.
+    /// From a feed that does not report repetitions.
     pub(crate) fn one_by_one(mut self) -> Self {
         self.one_by_one = true;
         self
     }
 
-    /// Segments that warps have been asked for one by one.
+    /// Segments that warps have entered one by one.
     pub(crate) fn entered(&self) -> u64 {
         self.entered.load(Ordering::Relaxed)
     }
 
-    /// The same with so many registers per thread and shared bytes per CTA.
+    /// With so many registers per thread and shared bytes per CTA.
     pub(crate) fn needing(mut self, registers: u32, shared_bytes: u32) -> Self {
         self.program.launch.registers = registers;
         self.program.launch.shared_bytes = shared_bytes;
         self
     }
 
-    /// The same with other active lanes.
+    /// With other active lanes.
     pub(crate) fn with_mask(mut self, mask: u32) -> Self {
         self.mask = mask;
         self
     }
 
-    /// The same with windows of shared and local memory in generic addresses.
+    /// With windows of shared and local memory in generic addresses.
     pub(crate) fn with_windows(mut self, shared: u64, local: u64) -> Self {
         self.program.launch.shared_window = shared;
         self.program.launch.local_window = local;
+        self
+    }
+
+    /// As workers that take `task_blocks` CTAs at a time; a task costs a barrier
+    /// and, where `queued`, an addition to the queue.
+    pub(crate) fn working(
+        mut self,
+        resolved: &Resolved,
+        task_blocks: u32,
+        queued: bool,
+        resize: Resize,
+    ) -> Self {
+        let mut code = Code::clone(&self.program.code);
+        let first_segment = to_u32(code.segments.len());
+        let barrier = line("BAR.SYNC", None, None).immediate(TASK_BARRIER);
+        let queue = [memory("ATOMG.E.ADD", Some(60), None, |_, _, _| (0, 0)).masked(1)];
+        let leader: Vec<Line> = queue.into_iter().filter(|_| queued).chain([barrier]).collect();
+        let mut lines = Vec::new();
+        let pieces = [&leader[..], &[barrier]].map(|body| {
+            let segment = append(&mut code, body);
+            let piece = AddedSegment { segment, line: to_u32(lines.len()) };
+            let word = |line: &Line| (line.width > 0).then_some(Word::Queue);
+            lines.extend(body.iter().map(|line| AddedLine { mask: line.mask, word: word(line) }));
+            Some(piece)
+        });
+        let [leader, others] = pieces;
+        self.worker = Some(Arc::new(Worker {
+            task_blocks,
+            resize,
+            compile_cycles: 0,
+            call_cycles: 0,
+            first_segment,
+            arrive: AddedSegments::default(),
+            task: AddedSegments { leader, others },
+            block: None,
+            leave: AddedSegments::default(),
+            lines,
+        }));
+        let resolve = |text: &String| resolved.isa.opcode(&resolved.machine, text);
+        self.program.opcodes = code.opcodes.iter().map(resolve).collect();
+        self.program.code = Arc::new(code);
         self
     }
 
@@ -268,17 +311,17 @@ impl Script {
         self.run_side_by_side(resolved, 1)
     }
 
-    /// Runs it alone, to whatever end.
+    /// Runs it alone; may fail.
     pub(crate) fn try_run(&self, resolved: &Resolved) -> Result<Outcome, MachineError> {
         self.run_apps(resolved, 1, &[])
     }
 
-    /// Runs it with what an earlier run has found of its code.
+    /// Runs it with the profiles of an earlier run.
     pub(crate) fn run_knowing(&self, resolved: &Resolved, images: &[ProfileImage]) -> Outcome {
         self.run_apps(resolved, 1, images).unwrap()
     }
 
-    /// Runs it as `apps` applications at once, each with all the room.
+    /// Runs it as `apps` applications at once without partition.
     pub(crate) fn run_side_by_side(&self, resolved: &Resolved, apps: u16) -> Outcome {
         self.run_apps(resolved, apps, &[]).unwrap()
     }
@@ -291,7 +334,7 @@ impl Script {
     ) -> Result<Outcome, MachineError> {
         let machine = &resolved.machine;
         let (standard, mapping) = memory_of(resolved);
-        let launch = |kernel: u32| crate::Command::Launch { kernel: KernelId(kernel), stream: 0 };
+        let launch = |kernel: u32| Command::Launch { kernel: KernelId(kernel), stream: 0 };
         let lists = (0..u32::from(apps)).map(|kernel| vec![launch(kernel)].into()).collect();
         let setup = Setup {
             machine,
@@ -315,7 +358,7 @@ fn code(bodies: &[&[Line]]) -> Code {
     code
 }
 
-/// Adds a body and says its segment.
+/// Adds a body and returns its segment.
 pub(crate) fn append(code: &mut Code, lines: &[Line]) -> u32 {
     let first = to_u32(code.instructions.len());
     code.segments.push(Segment { first, length: to_u32(lines.len()) });
@@ -369,4 +412,94 @@ impl Feed for Script {
         }
         Ok(Dim3::new(to_u32(ordinal), 0, 0))
     }
+}
+
+/// Several applications of one launch each.
+#[derive(Debug)]
+pub(crate) struct Scripts {
+    scripts: Vec<Script>,
+    loads: Vec<Load>,
+    end: End,
+}
+
+impl Scripts {
+    /// All from the beginning, each to its end.
+    pub(crate) fn new(scripts: Vec<Script>) -> Self {
+        let launch =
+            |kernel: usize| vec![Command::Launch { kernel: KernelId(to_u32(kernel)), stream: 0 }];
+        let loads = (0..scripts.len()).map(|kernel| Load::from(launch(kernel))).collect();
+        Self { scripts, loads, end: End::default() }
+    }
+
+    /// With another load for one of them.
+    pub(crate) fn with(mut self, app: usize, change: impl Fn(&mut Load)) -> Self {
+        change(&mut self.loads[app]);
+        self
+    }
+
+    /// By CTA of an application: how often it was opened.
+    pub(crate) fn opened(&self, app: usize) -> Vec<u64> {
+        self.scripts[app].opened()
+    }
+
+    /// With another end.
+    pub(crate) fn until(mut self, end: End) -> Self {
+        self.end = end;
+        self
+    }
+
+    /// Runs under `first`, then under the plans of `answer`.
+    pub(crate) fn run(
+        &self,
+        resolved: &Resolved,
+        first: &Plan,
+        mut answer: impl FnMut(&View) -> Plan,
+    ) -> Outcome {
+        let machine = &resolved.machine;
+        let (standard, mapping) = memory_of(resolved);
+        let (apps, end) = (self.loads.clone(), self.end);
+        let setup = Setup { machine, standard: &standard, mapping, apps, end, part: None };
+        let mut gpu = Gpu::new(setup, self).unwrap();
+        gpu.follow(first.clone()).unwrap();
+        while let Pause::Decide(view) = gpu.advance(&mut |_| ()).unwrap() {
+            gpu.follow(answer(&view)).unwrap();
+        }
+        gpu.finish().unwrap()
+    }
+
+    /// Runs under one plan.
+    pub(crate) fn under(&self, resolved: &Resolved, plan: &Plan) -> Outcome {
+        self.run(resolved, plan, |_| plan.clone())
+    }
+}
+
+impl Feed for Scripts {
+    fn program(&self, kernel: KernelId) -> &Program {
+        self.scripts[kernel.index()].program(kernel)
+    }
+
+    fn worker(&self, kernel: KernelId) -> Option<&Arc<Worker>> {
+        self.scripts[kernel.index()].worker(kernel)
+    }
+
+    fn open(
+        &self,
+        kernel: KernelId,
+        ordinal: u64,
+        warps: &mut Vec<Stream>,
+    ) -> Result<Dim3, FeedError> {
+        self.scripts[kernel.index()].open(kernel, ordinal, warps)
+    }
+}
+
+/// A plan with the same quota of each application on all SMs; 0: it waits.
+pub(crate) fn plan(resolved: &Resolved, quotas: &[u32], more: PlanDraft) -> Plan {
+    let sms = usize::from(resolved.machine.dispatch.sms);
+    let share = |&quota: &u32| match quota {
+        0 => Share::Waiting,
+        _ => Share::Quota(vec![quota; sms]),
+    };
+    let shares = quotas.iter().map(share).collect();
+    let facts = facts(resolved, to_u16(quotas.len()));
+    Plan::new(&facts, PlanDraft { shares, ..more }).unwrap()
 }

@@ -261,7 +261,7 @@ fn a_whole_line_comes_by_two_accesses_of_its_row_and_counts_as_four_sectors() {
     assert_eq!((one.row_misses, one.row_hits), (1, 1));
     let both = run(&[load("LDG.E", 0x1000), load("LDG.E", 0x1060)]);
     assert_eq!((both.l1.read_misses, both.l1.read_hits, both.dram_reads), (4, 4, 4));
-    // Past the L1 only the sector is asked for; the L2 has no part of a line.
+    // Past the L1 only the sector is requested; the L2 has no part of a line.
     let past = run(&[load(STRONG, 0x1000), load(STRONG, 0x1060)]);
     assert_eq!((past.l2.read_misses, past.l2.read_hits, past.dram_reads), (1, 1, 4));
 }

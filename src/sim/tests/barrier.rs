@@ -55,7 +55,7 @@ fn a_counted_barrier_opens_by_its_count_of_warps() {
 }
 
 #[test]
-fn who_arrives_goes_on_and_who_syncs_waits_for_it() {
+fn arriving_warps_go_on_and_syncing_ones_wait_for_them() {
     let late = [chain(), vec![arrive(&[3, 64])]].concat();
     let waiting = vec![sync(&[3, 64])];
     let waits = run(&[late.clone(), waiting.clone()], 2);
@@ -63,7 +63,7 @@ fn who_arrives_goes_on_and_who_syncs_waits_for_it() {
     let early = [vec![arrive(&[3, 64])], chain()].concat();
     let late = [chain(), vec![sync(&[3, 64])]].concat();
     let stalls = run(&[early, late], 2).stalls;
-    assert!(stalls[Cause::Barrier as usize] < 8.0, "nobody waits long: {stalls:?}");
+    assert!(stalls[Cause::Barrier as usize] < 8.0, "no warp waits long: {stalls:?}");
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn a_warp_that_arrived_and_ended_counts_once() {
 }
 
 #[test]
-fn a_barrier_without_immediates_is_the_whole_cta_s_and_is_counted() {
+fn a_barrier_without_immediates_is_for_the_whole_cta_and_counted() {
     let counts = run(&[[vec![sync(&[])], chain()].concat()], 4);
     assert_eq!(counts.assumed_barriers, 4);
 }
 
 #[test]
-fn the_imported_machines_know_one_barrier() {
+fn the_imported_machines_have_one_barrier() {
     let resolved = machine(&[]);
     let pair = [sync(&[1, 64])];
     let other = [sync(&[2, 64])];

@@ -1,10 +1,11 @@
-//! Facts of the caches in the whole machine, one test each, on hand-made
-//! instructions.
+//! Facts of the caches in the whole machine, of the L1's banks and of its port to the registers.
 
-use crate::testkit::scripted::{Line, Script, line, machine, memory};
+use crate::testkit::scripted::{
+    Line, Script, kernel_cycles, line, machine, memory, named, scattered,
+};
 use crate::{CacheCounts, KernelCounts};
 
-/// An L1 of one set with four ways of its own.
+/// An L1 of one set with four ways.
 const SMALL: [(&str, &str); 5] = [
     ("l1.unified_bytes", "0"),
     ("l1.carve_outs_bytes", "[]"),
@@ -18,7 +19,7 @@ type Where = fn(u64, u64, u64) -> (u64, i64);
 
 fn run(set: &[(&str, &str)], lines: &[Line], repeat: u32, threads: u32) -> KernelCounts {
     let machine = machine(&[&SMALL[..], set].concat());
-    // Arithmetic for longer than anything takes to memory.
+    // Arithmetic that takes longer than any access.
     let long = [line("FADD", Some(1), Some(1)); 300];
     let lines = [lines, &long[..]].concat();
     Script::new(&machine, &lines, repeat, 1, threads).run(&machine).kernels[0].clone()
@@ -68,7 +69,7 @@ fn a_set_is_thrashed_by_one_line_too_many() {
         assert_eq!(hits(replacement, four), 56 * 4, "{replacement}: all but the first turns");
     }
     assert_eq!((hits("lru", five), hits("fifo", five)), (0, 0));
-    assert!(hits("random", five) > 30 * 4, "any line leaves: most come back in time");
+    assert!(hits("random", five) > 30 * 4, "most lines are still present at their next use");
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn a_sector_written_in_part_is_fetched_at_once_or_when_it_is_read() {
 }
 
 #[test]
-fn what_a_fill_evicts_is_written_down_through_a_narrow_port() {
+fn lines_that_a_fill_evicts_are_written_back_through_a_narrow_port() {
     let at: Where = |_, warp, turn| (0x1000 + (turn * 8 + warp) * 128, 4);
     let lines = [load(at), line("FADD", Some(3), Some(2)), store(at)];
     let set = [
@@ -115,12 +116,11 @@ fn what_a_fill_evicts_is_written_down_through_a_narrow_port() {
         ("l2.input_queue", "1"),
     ];
     let alone = run(&set, &lines, 32, 32);
-    assert_eq!(alone.l1.write_hits, 32 * 4, "each line is written while it is there");
-    assert_eq!(writes(&alone.l2), 28 * 4, "all but the last four lines have left");
+    assert_eq!(alone.l1.write_hits, 32 * 4, "each line is written while it is present");
+    assert_eq!(writes(&alone.l2), 28 * 4, "all but the last four lines are evicted");
     let crowd = run(&set, &lines, 32, 256);
-    let kept = crowd.l1.write_hits;
-    let down = crowd.l1.write_misses + crowd.l1.write_merges;
-    assert!(writes(&crowd.l2) <= down + kept && writes(&crowd.l2) + 4 * 4 >= down + kept);
+    let all = writes(&crowd.l1);
+    assert!(writes(&crowd.l2) <= all && writes(&crowd.l2) + 4 * 4 >= all);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn local_memory_stays_where_global_writes_go_down() {
 }
 
 #[test]
-fn what_the_l2_writes_through_is_in_memory_at_once() {
+fn writes_of_a_write_through_l2_reach_memory_at_once() {
     let lines = [store(|_, _, turn| (0x1000 + turn % 2 * 128, 4))];
     let dram_writes = |write, miss| {
         let set = [("l2.cache.write", write), ("l2.cache.write_miss", miss)];
@@ -147,7 +147,7 @@ fn what_the_l2_writes_through_is_in_memory_at_once() {
 }
 
 #[test]
-fn an_atomic_writes_through_when_its_sector_has_come() {
+fn an_atomic_writes_through_when_its_sector_has_arrived() {
     let lines = [memory("RED.E.ADD", None, Some(3), |_, _, _| (0x1000, 0))];
     for (write, miss) in [("write-through", "around"), ("write-evict", "around")] {
         let set = [("l2.cache.write", write), ("l2.cache.write_miss", miss)];
@@ -158,7 +158,7 @@ fn an_atomic_writes_through_when_its_sector_has_come() {
 }
 
 #[test]
-fn what_bypasses_the_l1_leaves_it_alone() {
+fn accesses_that_bypass_the_l1_do_not_change_it() {
     let at: Where = |_, _, _| (0x1000, 4);
     for opcode in ["LDG.E.STRONG.GPU", "ATOMG.E.ADD", "RED.E.ADD"] {
         let lines = [load(at), memory(opcode, Some(5), None, at)];
@@ -167,4 +167,61 @@ fn what_bypasses_the_l1_leaves_it_alone() {
         assert_eq!(both.l1, alone.l1, "{opcode}");
         assert_eq!(both.l2.accesses(), alone.l2.accesses() + 5 * 4, "{opcode}");
     }
+}
+
+/// Cycles that each of 16 further turns of `lines` takes, 16 warps together.
+fn cycles_per_turn(lines: &[Line], set: &[(&str, &str)]) -> f64 {
+    let resolved = named("accelsim-qv100", set);
+    let run = |turns| kernel_cycles(&Script::new(&resolved, lines, turns, 1, 512).run(&resolved));
+    (run(32) - run(16)) as f64 / 16.0
+}
+
+fn assert_near(found: f64, expected: f64) {
+    assert!((found / expected - 1.0).abs() < 0.05, "{found} is not {expected}");
+}
+
+#[test]
+fn sectors_of_one_bank_are_served_one_by_one_and_others_in_parallel() {
+    // A sector of each of 16 lines, in the L1 after the first turn.
+    let column = |sector: fn(u64) -> u64| {
+        scattered("LDG.E", Some(2), None, move |_, _, _, lane| {
+            let line = lane / 2;
+            line * 128 + sector(line) * 32
+        })
+    };
+    let (same, spread) = (column(|_| 1), column(|line| line % 4));
+    assert_near(cycles_per_turn(&[same], &[]), 16.0 * 16.0);
+    assert_near(cycles_per_turn(&[spread], &[]), 16.0 * 4.0);
+    assert_near(cycles_per_turn(&[same], &[("l1.bank_bytes", "0")]), 16.0 * 4.0);
+}
+
+#[test]
+fn answers_of_the_l2_reach_the_registers_one_sector_per_cycle() {
+    // Six warps load the same new line: four sectors arrive for 24 requests. The first warps
+    // request the next line before the last have theirs.
+    let load = memory("LDG.E", Some(2), Some(2), |_, _, turn| (turn * 128, 4));
+    let run = |returns| {
+        let resolved = named("accelsim-qv100", &[("l1.returns_per_cycle", returns)]);
+        kernel_cycles(&Script::new(&resolved, &[load], 8, 1, 192).run(&resolved))
+    };
+    let each = (run("1") - run("0")) as f64 / 8.0;
+    assert!((7.0..=24.0).contains(&each), "{each} of 24 cycles");
+}
+
+#[test]
+fn a_sector_that_must_wait_holds_up_its_own_bank_only() {
+    // More warps than one miss merges request one sector; another bank's are hits.
+    let lines = [
+        memory("LDG.E", Some(2), None, |_, _, turn| (turn * 4096, 0)),
+        memory("LDG.E", Some(3), None, |_, _, _| (1 << 20 | 32, 0)),
+    ];
+    let run = |set: &[(&str, &str)]| {
+        let resolved = named("accelsim-qv100", set);
+        let outcome = Script::new(&resolved, &lines, 16, 1, 512).run(&resolved);
+        (kernel_cycles(&outcome), outcome.kernels[0].l1.reads())
+    };
+    let (banked, reads) = run(&[]);
+    let (whole, same) = run(&[("l1.bank_bytes", "0")]);
+    assert_eq!((reads, same), (2 * 16 * 16, 2 * 16 * 16), "none is lost");
+    assert!(banked < whole, "{banked} is not below {whole}");
 }

@@ -54,7 +54,7 @@ fn an_atomic_sends_a_request_per_sector_however_many_lanes_share_a_word() {
             let at = move |_, _, _, lane| 0x1000 + 4 * words * lane;
             let found = counts(&named("v100", &[]), &[scattered(opcode, result, Some(1), at)]);
             assert_eq!((found.l1.accesses(), found.l2.accesses()), (0, expected), "{words}");
-            assert_eq!(found.l2.reads(), 0, "they change what they touch");
+            assert_eq!(found.l2.reads(), 0, "they count as writes");
         }
     }
 }
@@ -144,7 +144,7 @@ fn an_n_way_bank_conflict_takes_n_passes() {
 }
 
 #[test]
-fn a_word_wanted_by_all_lanes_takes_one_pass() {
+fn a_word_that_all_lanes_access_takes_one_pass() {
     let resolved = named("v100", &[("units.memory.initiation_cycles", "1")]);
     assert_eq!(passes(&resolved, memory("STS", None, Some(1), |_, _, _| (64, 0))), 1);
 }
@@ -168,7 +168,7 @@ fn an_asynchronous_copy_reads_through_the_l1_or_past_it() {
 }
 
 #[test]
-fn a_wait_for_groups_lets_the_allowed_ones_be() {
+fn a_wait_for_groups_does_not_wait_for_the_allowed_ones() {
     let resolved = named("a100", &[]);
     let copy = |k: u64| memory("LDGSTS.E", None, Some(2), move |_, _, _| (0x1000 + k * 4096, 4));
     let end = line("LDGDEPBAR", None, None);
@@ -184,29 +184,7 @@ fn a_wait_for_groups_lets_the_allowed_ones_be() {
 }
 
 #[test]
-fn atomics_are_done_at_the_l2_and_reductions_answer_nothing() {
-    let resolved = named("v100", &[]);
-    let same = |_, _, _| (0x1000, 0);
-    let atomic = counts(&resolved, &[memory("ATOMG.E.ADD", Some(2), Some(1), same)]);
-    let reduction = counts(&resolved, &[memory("RED.E.ADD", None, Some(1), same)]);
-    for counts in [&atomic, &reduction] {
-        assert_eq!(counts.l1.accesses(), 0, "nothing of it in the L1");
-        assert_eq!(counts.l2.accesses(), 1, "lanes of one sector are one request");
-        assert_eq!(counts.l2.reads(), 0, "it changes what it reads");
-    }
-    // Only a result is waited for.
-    let use_of = |opcode, result| {
-        let lines =
-            [memory(opcode, result, Some(1), same), line("FADD", Some(3), result.or(Some(4)))];
-        let run = Script::new(&resolved, &lines, 1, 1, 32).run(&resolved);
-        run.kernels[0].clone()
-    };
-    assert_eq!(use_of("RED.E.ADD", None).warp_instructions, 2);
-    assert_eq!(use_of("ATOMG.E.ADD", Some(2)).warp_instructions, 2);
-}
-
-#[test]
-fn a_full_table_of_misses_stalls_the_unit_and_the_stack_says_so() {
+fn full_mshrs_stall_the_unit_and_count_as_such() {
     // 32 sectors per access, independent: with room for 16 misses the unit stands
     // still until answers come; its queue fills, and warps find no place in it.
     let scatter = |k: u64| {

@@ -66,7 +66,7 @@ fn a_hit_takes_the_latency_of_the_cache() {
         |cycles: &str| turn(&caches(&[("constant.latency_cycles", cycles)]), &chain(|_, _| 0), 10);
     assert_eq!(hit("127"), hit("27") + 100);
     let issue = hit("27") - LATENCY;
-    assert!(issue <= 4, "{issue} cycles from one load to the next beside the latency");
+    assert!(issue <= 4, "{issue} cycles from one load to the next without the latency");
 }
 
 #[test]
@@ -95,21 +95,21 @@ fn a_set_larger_than_the_inner_cache_pays_the_outer_latency() {
     assert_eq!(over, held + OUTER_LATENCY);
 }
 
-/// Cycles from a slice's port and back: one for the port and the network each
-/// way, the look-up, and one to leave the slice.
-fn way(machine: &Resolved) -> u64 {
+/// Cycles to a slice and back: one for the port and the network each way, the look-up, and one
+/// to leave the slice.
+fn l2_latency(machine: &Resolved) -> u64 {
     let machine = &machine.machine;
     let network = 1 + u64::from(machine.interconnect.latency_cycles);
     2 * network + u64::from(machine.l2.latency_cycles) + 1
 }
 
 #[test]
-fn a_set_larger_than_both_pays_the_way_to_the_l2() {
+fn a_set_larger_than_both_pays_the_l2_latency() {
     let machine = caches(&[("fetch.outer_bytes", "1024"), ("fetch.outer_ways", "8")]);
     let hit = turn(&machine, &chain(|_, _| 0), 40);
-    // The other three sectors of an outer line come one per cycle behind the first.
+    // The other three sectors of an outer line arrive one per cycle after the first.
     let over = turn(&machine, &chain(|turn, _| 128 * (turn % 20)), 60);
-    assert_eq!(over, hit + OUTER_LATENCY + way(&machine) + 3);
+    assert_eq!(over, hit + OUTER_LATENCY + l2_latency(&machine) + 3);
 }
 
 #[test]
@@ -118,13 +118,13 @@ fn without_a_shared_outer_cache_a_miss_reads_its_line_from_the_l2() {
     let hit = turn(&machine, &chain(|_, _| 0), 40);
     // A miss leaves a cycle after its look-up; its second sector follows.
     let lines = chain(|turn, _| 64 * (turn % 20));
-    assert_eq!(turn(&machine, &lines, 60), hit + 1 + way(&machine) + 1);
+    assert_eq!(turn(&machine, &lines, 60), hit + 1 + l2_latency(&machine) + 1);
     let counts = counts(&run(&machine, &lines, 40, 32));
     assert_eq!((counts.misses, counts.outer_misses, counts.l2.reads()), (40, 0, 80));
 }
 
 #[test]
-fn more_lines_than_may_be_awaited_come_in_the_end_and_once() {
+fn more_lines_than_may_be_outstanding_arrive_in_the_end_and_once() {
     for shares in ["true", "false"] {
         let machine = caches(&[("constant.outstanding", "2"), ("constant.shares_outer", shares)]);
         let lines = chain(|_, lane| 64 * (lane % 8));

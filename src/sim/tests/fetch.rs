@@ -1,6 +1,6 @@
 //! Facts of instruction caches, one test each, on hand-made instructions.
 
-use crate::testkit::scripted::{Line, Script, line, machine, memory};
+use crate::testkit::scripted::{Line, Script, kernel_cycles as cycles, line, machine, memory};
 use crate::{FetchCounts, Outcome};
 
 /// Instructions of 16 bytes in a line.
@@ -39,10 +39,6 @@ fn run(set: &[(&str, &str)], lines: &[Line], repeat: u32, threads: u32) -> Outco
     Script::new(&machine, lines, repeat, 1, threads).run(&machine)
 }
 
-fn cycles(outcome: &Outcome) -> u64 {
-    outcome.kernels[0].end - outcome.kernels[0].first_cta
-}
-
 /// Cycles of one more turn of a loop of `lines` lines, for one warp.
 fn turn(set: &[(&str, &str)], lines: usize) -> u64 {
     let lines = code(lines);
@@ -59,7 +55,7 @@ fn a_small_kernel_is_fetched_once_per_scheduler_and_once_per_sm() {
 }
 
 #[test]
-fn a_loop_that_its_inner_cache_holds_costs_nothing_once_it_is_there() {
+fn a_loop_in_the_inner_cache_costs_nothing_after_its_first_turn() {
     let without = [("quirks.instruction_buffer", "0")];
     assert_eq!(turn(&caches(&[]), 8), turn(&without, 8));
 }
@@ -71,12 +67,12 @@ fn a_loop_larger_than_the_inner_cache_pays_the_outer_latency_per_line() {
 }
 
 #[test]
-fn a_loop_larger_than_all_pays_the_way_to_the_l2_per_line() {
+fn a_loop_larger_than_all_caches_pays_the_l2_latency_per_line() {
     let machine = machine(&caches(&[])).machine;
     let without = turn(&[("quirks.instruction_buffer", "0")], 80);
     let per_line = (turn(&caches(&[]), 80) - without) / 80;
     // A port for one cycle and the network, there and back; one cycle to leave
-    // the slice; the other sectors come in one per cycle behind the first.
+    // the slice; the other sectors arrive one per cycle after the first.
     let network = 1 + u64::from(machine.interconnect.latency_cycles);
     let way = 2 * network + u64::from(machine.l2.latency_cycles) + 1;
     assert_eq!(per_line, OUTER_LATENCY + way + 3);
@@ -130,13 +126,13 @@ fn instructions_are_counted_alike_with_and_without_caches() {
 }
 
 #[test]
-fn a_wait_for_instructions_is_booked_as_such() {
+fn a_wait_for_instructions_is_counted_as_such() {
     use crate::Cause;
     let outcome = run(&caches(&[]), &code(16), 20, 32);
     let counts = &outcome.kernels[0];
     let waited = counts.stalls[Cause::InstructionBufferEmpty as usize];
     let span = u32::try_from(cycles(&outcome)).unwrap();
     assert!(waited > 0.5 * f64::from(span), "{waited} of {span} cycles");
-    let booked: f64 = counts.stalls.iter().sum();
-    assert!(booked <= counts.slot_cycles * (1.0 + 1e-9));
+    let counted: f64 = counts.stalls.iter().sum();
+    assert!(counted <= counts.slot_cycles * (1.0 + 1e-9));
 }

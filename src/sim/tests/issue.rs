@@ -1,5 +1,5 @@
-//! Facts of warp scheduling and shared units, one test each, on hand-made
-//! instructions.
+//! Facts of warp scheduling, of an SM's partitions and shared units, of branches, and of the
+//! L2's bound on dirty lines.
 
 use proptest::prelude::*;
 
@@ -51,7 +51,7 @@ fn a_two_level_scheduler_issues_from_its_active_warps_only() {
 }
 
 #[test]
-fn a_warp_that_waits_for_memory_gives_its_place_up() {
+fn a_warp_that_waits_for_memory_leaves_the_active_set() {
     let resolved = lone("two-level", "1");
     let of = |opcode, warps| cycles(&resolved, &load_and_use(opcode), warps);
     let (one, eight) = (of("LDG.E", 1), of("LDG.E", 8));
@@ -76,7 +76,7 @@ fn independent(opcode: &'static str, count: u16) -> Vec<Line> {
 }
 
 #[test]
-fn one_scheduler_alone_has_a_shared_unit_to_itself() {
+fn a_scheduler_alone_has_the_full_rate_of_a_shared_unit() {
     // Turing has one FP64 unit for four schedulers.
     let resolved = named("rtx-2060", &[]);
     let unit = &resolved.machine.units["fp64"];
@@ -113,6 +113,69 @@ fn an_empty_kernel_takes_the_pipeline_of_the_cycle_simulator() {
     assert_eq!(cycles(&resolved, &[line("EXIT", None, None)], 1), 8);
 }
 
+/// Cycles of one more turn of a lone warp's `lines` on `machine`.
+fn turn(machine: &str, opcodes: &[&'static str]) -> u64 {
+    let resolved = named(machine, &[]);
+    let lines: Vec<_> = opcodes.iter().map(|opcode| line(opcode, None, Some(2))).collect();
+    let cycles =
+        |turns| kernel_cycles(&Script::new(&resolved, &lines, turns, 1, 32).run(&resolved));
+    (cycles(40) - cycles(20)) / 20
+}
+
+#[test]
+fn a_branch_waits_for_the_comparison_before_it() {
+    let resolved = named("v100", &[]);
+    let branch = 1 + u64::from(resolved.machine.sm.branch_cycles);
+    let compare = resolved.isa.opcode(&resolved.machine, "ISETP.GE.AND");
+    assert!(compare.writes_predicate && compare.latency_cycles > 10);
+    let waits = u64::from(compare.latency_cycles);
+    assert_eq!(turn("v100", &["ISETP.GE.AND", "BRA"]), waits + branch);
+    assert_eq!(turn("v100", &["IADD3", "BRA"]), 1 + branch, "nothing to wait for");
+}
+
+#[test]
+fn an_untaken_branch_delays_its_warp() {
+    let resolved = named("v100", &[]);
+    let hold = u64::from(resolved.isa.opcode(&resolved.machine, "BRA").hold_cycles);
+    let with = turn("v100", &["IADD3", "BRA", "IADD3", "NOP"]);
+    let without = turn("v100", &["IADD3", "NOP", "IADD3", "NOP"]);
+    assert_eq!(with - without, hold - 1);
+    let (plain, branch) = (["IADD3", "NOP", "FADD"], ["ISETP.GE.AND", "NOP", "FADD"]);
+    assert_eq!(turn("accelsim-qv100", &plain), turn("accelsim-qv100", &branch));
+}
+
+/// Cycles of 16 CTAs of four warps on one SM, where the first warp of each
+/// does all the work.
+fn uneven(placement: &str) -> u64 {
+    let set = [("dispatch.sms", "1"), ("sm.warp_placement", placement)];
+    let resolved = named("v100", &set);
+    let work = [line("FFMA", Some(1), Some(2)); 400];
+    let idle = [line("FFMA", Some(1), Some(2))];
+    let bodies: [&[_]; 4] = [&work, &idle, &idle, &idle];
+    kernel_cycles(&Script::of_bodies(&resolved, &bodies, 1, 16, 128).run(&resolved))
+}
+
+#[test]
+fn ctas_that_begin_at_other_schedulers_spread_their_first_warps() {
+    let (met, spread) = (uneven("slots"), uneven("rotating"));
+    assert!(met > 3 * spread, "{met} cycles where they meet, {spread} where they do not");
+}
+
+#[test]
+fn half_of_the_ways_may_be_dirty_and_the_rest_is_written_back() {
+    let resolved = named("v100", &[("dispatch.sms", "1")]);
+    let l2 = &resolved.machine.l2;
+    let lines = u64::from(l2.slices * l2.cache.sets * l2.cache.ways);
+    let share = u64::from(l2.cache.dirty_ways_percent.unwrap());
+    let store = [memory("STG.E", None, Some(3), |_, _, turn| (turn * 128, 4))];
+    let turns = u32::try_from(lines).unwrap();
+    let counts = Script::new(&resolved, &store, turns, 1, 32).run(&resolved).kernels[0].clone();
+    let kept = 4 * lines * share / 100;
+    let written = counts.dram_writes;
+    assert!(written.abs_diff(4 * lines - kept) < kept / 50, "{written} of {}", 4 * lines);
+    assert_eq!(counts.l2.write_misses, 0, "writes that fetch nothing hit");
+}
+
 /// Lines without addresses, a shared load and a global one.
 fn any_line() -> impl Strategy<Value = Line> {
     prop_oneof![
@@ -142,8 +205,8 @@ proptest! {
             let counts = &outcome.kernels[0];
             let begin = counts.first_cta + resolved.machine.dispatch.cta_launch_cycles;
             let slots = (counts.end - begin) as f64;
-            let booked: f64 = counts.stalls.iter().sum();
-            prop_assert!((booked - slots).abs() < 1e-3 * slots, "{policy}: {booked} of {slots}");
+            let counted: f64 = counts.stalls.iter().sum();
+            prop_assert!((counted - slots).abs() < 1e-3 * slots, "{policy}: {counted} of {slots}");
             let issued = counts.stalls[Cause::Issued as usize];
             let instructions = counts.warp_instructions as f64;
             prop_assert!((issued - instructions).abs() < 1e-2 * instructions, "{policy}: {issued}");

@@ -47,7 +47,7 @@ fn issue(machine: &Machine) -> u64 {
     u64::from(port + machine.sm.memory_issue_cycles)
 }
 
-/// Crossbar cycles of a packet of `bytes` beside its header, through empty ports.
+/// Crossbar cycles of a packet of `bytes` and its header, through empty ports.
 fn crossing(machine: &Machine, bytes: u32) -> u64 {
     let spec = &machine.interconnect;
     let length = spec.header_bytes + bytes;
@@ -120,8 +120,8 @@ fn a_load_past_the_l1_costs_a_cycle_the_crossbar_both_ways_and_the_l2() {
 fn an_l1_miss_that_hits_the_l2_costs_both() {
     for resolved in machines().filter(|r| r.machine.l1.caches_global) {
         let machine = &resolved.machine;
-        // Twice as many lines as the L1 holds, in a circle: each is gone before it
-        // is asked for again, and stays in the L2.
+        // Twice as many lines as the L1 holds, in a circle: each is evicted before it is read
+        // again, and stays in the L2.
         let lines = 2 * u64::from(machine.l1.cache.sets * machine.l1.cache.ways);
         let circle: Vec<u64> = (0..lines + 12).map(|k| k % lines * 128).collect();
         let beyond = beyond_l1(machine, machine.l1.cache.sector_bytes);
@@ -163,7 +163,7 @@ fn an_atomic_waits_for_its_round_trip_and_a_reduction_for_the_port_alone() {
 }
 
 #[test]
-fn the_sums_are_those_that_were_published() {
+fn l2_hits_take_the_published_cycles() {
     // L2 hits: Jia et al. 2018 (V100), Luo et al. 2024 (A100, H100 PCIe), Jia et
     // al. 2019 (RTX 2060; P4, for GP10x).
     for (name, hit) in
@@ -202,9 +202,9 @@ fn bank_chains(resolved: &Resolved) -> [(&'static str, Vec<u64>, u64); 3] {
     ]
 }
 
-/// Cycles of a DRAM access but for the clocks of the device: the way of an L2
-/// hit, the way to the controller, and a cycle of the slice for the answer.
-fn beside_dram(machine: &Machine) -> u64 {
+/// Cycles of a DRAM access except the clocks of the device: those of an L2 hit, of the path to
+/// the controller, and one of the slice for the answer.
+fn outside_dram(machine: &Machine) -> u64 {
     issue(machine) + 1 + beyond_l1(machine, 32) + u64::from(machine.dram.latency_cycles) + 1
 }
 
@@ -213,7 +213,7 @@ fn a_dram_access_costs_its_commands() {
     for mut resolved in machines() {
         resolved.machine.clocks.dram_mhz = Some(resolved.machine.clocks.core_mhz);
         for (what, addresses, clocks) in bank_chains(&resolved) {
-            let expected = beside_dram(&resolved.machine) + clocks;
+            let expected = outside_dram(&resolved.machine) + clocks;
             let found = steps(&resolved, STRONG, &addresses[..6], 2);
             assert_eq!(found, [expected; 4], "{what} {}", resolved.machine.name);
         }
@@ -221,7 +221,7 @@ fn a_dram_access_costs_its_commands() {
 }
 
 #[test]
-fn a_dram_clock_of_its_own_adds_no_more_than_its_edges() {
+fn a_separate_dram_clock_adds_only_its_edges() {
     // A request is accepted at the last edge before the end of the cycle in which it
     // arrives, so up to a clock before that end, and answered in the first whole cycle
     // after its data.
@@ -232,7 +232,7 @@ fn a_dram_clock_of_its_own_adds_no_more_than_its_edges() {
         let ratio = machine.clocks.core_mhz / mhz;
         for (what, addresses, clocks) in bank_chains(&resolved) {
             for found in steps(&resolved, STRONG, &addresses[..8], 2) {
-                let device = (found - beside_dram(machine)) as f64;
+                let device = (found - outside_dram(machine)) as f64;
                 let low = 1.0 + (clocks - 1) as f64 * ratio;
                 let high = 2.0 + clocks as f64 * ratio;
                 assert!((low..=high).contains(&device), "{what} {}: {device}", machine.name);

@@ -1,7 +1,7 @@
 //! Facts of address translation on a whole machine, one test each.
 
 use crate::Outcome;
-use crate::testkit::scripted::{Line, Script, line, memory, translating};
+use crate::testkit::scripted::{Line, Script, kernel_cycles as cycles, line, memory, translating};
 
 /// Address of lane 0 and step between lanes: by CTA, warp and turn.
 type Where = fn(u64, u64, u64) -> (u64, i64);
@@ -30,10 +30,6 @@ fn untranslated() -> Resolved {
 fn chase(resolved: &Resolved, at: Where, loads: u32) -> Outcome {
     let lines = [memory("LDG.E", Some(2), Some(2), at)];
     Script::new(resolved, &lines, loads, 1, 32).with_mask(1).run(resolved)
-}
-
-fn cycles(outcome: &Outcome) -> u64 {
-    outcome.kernels[0].end - outcome.kernels[0].first_cta
 }
 
 /// Cycles of the loads from number `short` up to `long`.
@@ -107,7 +103,7 @@ fn a_walk_takes_a_read_of_the_l2_per_level() {
 }
 
 #[test]
-fn a_walk_reads_each_level_and_one_beside_it_only_the_last() {
+fn a_walk_reads_each_level_and_one_of_the_next_page_only_the_last() {
     let at: Where = |_, _, turn| (turn * 4096, 0);
     let reads = |cached: &str, loads: u32| {
         let resolved = ugpu(&[("translation.walk_cache_entries", cached)]);
@@ -128,7 +124,7 @@ fn warps_that_miss_on_one_page_make_one_walk() {
     };
     let one = counts(1);
     assert_eq!((one.l1.misses, one.l1.merges, one.l2.misses), (1, 1, 1));
-    // Two SMs: each asks once, the second joins the walk.
+    // Two SMs: each requests the page once, the second joins the walk.
     let two = counts(2);
     assert_eq!((two.l1.misses, two.l1.merges), (2, 2));
     assert_eq!((two.l2.misses, two.l2.merges, two.reads.reads()), (1, 1, 4));
@@ -155,7 +151,7 @@ fn a_fault_costs_its_cycles_once() {
     assert_eq!(cycles(&absent) - cycles(&present), 28_000);
     let faults = |outcome: &Outcome| outcome.kernels[0].translation.faults;
     assert_eq!((faults(&absent), faults(&present)), (1, 0));
-    // Local memory is there from the start.
+    // Local memory is present from the start.
     let spill = [memory("STL", None, Some(2), |_, _, _| (0x100, 0))];
     let outcome = Script::new(&demand, &spill, 1, 1, 32).run(&demand);
     assert_eq!((faults(&outcome), outcome.kernels[0].translation.l1.misses), (0, 1));
@@ -163,7 +159,7 @@ fn a_fault_costs_its_cycles_once() {
 
 #[test]
 fn many_faults_overlap() {
-    // Each fault gives its walker back: 200 of them on one walker take little
+    // Each fault releases its walker: 200 of them on one walker take little
     // longer than one.
     let load = [memory("LDG.E", Some(2), None, |cta, _, _| (cta * 4096, 0))];
     let demand = ugpu(&[("translation.demand_paging", "true"), ("translation.walkers", "1")]);
@@ -222,7 +218,7 @@ fn each_page_of_an_instruction_is_looked_up_once_however_few_may_wait() {
 }
 
 #[test]
-fn traffic_is_conserved_beside_the_walks() {
+fn traffic_is_conserved_under_walks() {
     let resolved = ugpu(&[]);
     let outcome = Script::new(&resolved, &scattered(), 8, 160, 256).run(&resolved);
     let counts = &outcome.kernels[0];

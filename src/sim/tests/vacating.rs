@@ -4,8 +4,7 @@ use crate::config::Resolved;
 use gpumodel_core::contract::{DispatchOrder, Plan, PlanDraft, TimeSlice, Vacate, Wake, WakeOn};
 use gpumodel_core::units::AppId;
 
-use crate::testkit::multi_app_fixture::{MultiAppFixture, plan};
-use crate::testkit::scripted::{Line, Script, line, machine, memory};
+use crate::testkit::scripted::{Line, Script, Scripts, line, machine, memory, plan, translating};
 use crate::{End, Need, Outcome};
 
 fn small(set: &[(&str, &str)]) -> Resolved {
@@ -47,18 +46,18 @@ fn draft(vacate: Vacate, wake: Vec<WakeOn>) -> PlanDraft {
 
 /// Two workers of which the first must leave at cycle 3000 and may come back at 30000.
 fn leave_and_return(resolved: &Resolved, vacate: Vacate) -> (Outcome, Vec<(u64, Wake)>) {
-    let fixture = MultiAppFixture::new(vec![worker(resolved), worker(resolved)]);
+    let fixture = Scripts::new(vec![worker(resolved), worker(resolved)]);
     let first = plan(resolved, &[2, 2], draft(vacate, vec![WakeOn::At(3000)]));
     let wake = vec![WakeOn::At(30_000), WakeOn::CtaDrained];
     let without = plan(resolved, &[0, 2], draft(vacate, wake.clone()));
     let again = plan(resolved, &[2, 2], draft(vacate, Vec::new()));
-    let mut told = Vec::new();
+    let mut wakes = Vec::new();
     let outcome = fixture.run(resolved, &first, |view| {
-        told.push((view.now, view.wake));
+        wakes.push((view.now, view.wake));
         let plan: &Plan = if view.now < 30_000 { &without } else { &again };
         plan.clone()
     });
-    (outcome, told)
+    (outcome, wakes)
 }
 
 fn check_work(outcome: &Outcome, resolved: &Resolved) {
@@ -71,12 +70,12 @@ fn check_work(outcome: &Outcome, resolved: &Resolved) {
 }
 
 #[test]
-fn draining_waits_for_the_end_and_tells_of_it() {
+fn draining_waits_for_the_end_and_wakes_the_scheme() {
     let resolved = small(&[]);
-    let (outcome, told) = leave_and_return(&resolved, Vacate::Drain);
+    let (outcome, wakes) = leave_and_return(&resolved, Vacate::Drain);
     check_work(&outcome, &resolved);
-    let drained = told.iter().find(|(_, wake)| *wake == Wake::CtaDrained(AppId(0)));
-    assert!(drained.is_some_and(|&(cycle, _)| cycle > 3000), "{told:?}");
+    let drained = wakes.iter().find(|(_, wake)| *wake == Wake::CtaDrained(AppId(0)));
+    assert!(drained.is_some_and(|&(cycle, _)| cycle > 3000), "{wakes:?}");
     assert_eq!(outcome.kernels[0].ctas_killed, 0);
 }
 
@@ -93,9 +92,9 @@ fn flushed_ctas_start_again_and_their_work_is_lost() {
 #[test]
 fn switched_ctas_go_on_where_they_were_and_their_state_is_traffic() {
     let resolved = small(&[]);
-    let (outcome, told) = leave_and_return(&resolved, Vacate::Switch);
+    let (outcome, wakes) = leave_and_return(&resolved, Vacate::Switch);
     check_work(&outcome, &resolved);
-    assert!(told.iter().any(|(_, wake)| *wake == Wake::CtaDrained(AppId(0))), "{told:?}");
+    assert!(wakes.iter().any(|(_, wake)| *wake == Wake::CtaDrained(AppId(0))), "{wakes:?}");
     let alone = &worker(&resolved).run(&resolved).kernels[0];
     let accesses = |counts: &crate::KernelCounts| counts.l2.accesses();
     let moved = accesses(&outcome.kernels[0]) - accesses(alone);
@@ -110,23 +109,23 @@ fn switched_ctas_go_on_where_they_were_and_their_state_is_traffic() {
 }
 
 #[test]
-fn schemes_are_not_told_of_saved_state_as_traffic_of_the_program() {
+fn a_view_does_not_count_saved_state_as_traffic_of_the_program() {
     for name in ["accelsim-qv100", "ugpu"] {
         let sms = [("dispatch.sms", "2"), ("dispatch.kernel_launch_cycles", "0")];
-        let resolved = crate::testkit::scripted::translating(name, &sms);
+        let resolved = translating(name, &sms);
         let chain = vec![line("FFMA", Some(1), Some(1)); 4000];
         let fixture =
-            MultiAppFixture::new(vec![Script::new(&resolved, &chain, 1, 4, 128).needing(64, 1024)]);
+            Scripts::new(vec![Script::new(&resolved, &chain, 1, 4, 128).needing(64, 1024)]);
         let first = plan(&resolved, &[4], draft(Vacate::Switch, vec![WakeOn::At(1000)]));
         let none = plan(&resolved, &[0], draft(Vacate::Switch, vec![WakeOn::CtaDrained]));
         let end = draft(Vacate::Switch, vec![WakeOn::KernelEnd]);
         let again = plan(&resolved, &[4], end);
-        let mut told = Vec::new();
+        let mut wakes = Vec::new();
         let outcome = fixture.run(&resolved, &first, |view| {
-            told.push((view.apps[0].l2, view.apps[0].l2_merged));
-            if told.len() == 1 { none.clone() } else { again.clone() }
+            wakes.push((view.apps[0].l2, view.apps[0].l2_merged));
+            if wakes.len() == 1 { none.clone() } else { again.clone() }
         });
-        assert!(told.len() > 1 && told.iter().all(|seen| *seen == ((0, 0), 0)), "{told:?}");
+        assert!(wakes.len() > 1 && wakes.iter().all(|seen| *seen == ((0, 0), 0)), "{wakes:?}");
         let counts = &outcome.kernels[0];
         assert!(counts.l2.accesses() > 0 && counts.state == counts.l2, "{counts:?}");
     }
@@ -144,7 +143,7 @@ fn turns_of_any_length_lose_no_work() {
             for vacate in [Vacate::Switch, Vacate::Drain, Vacate::Hybrid] {
                 let time_slice = Some(TimeSlice { cycles, switch_cycles: 10 });
                 let draft = PlanDraft { time_slice, ..draft(vacate, Vec::new()) };
-                let fixture = MultiAppFixture::new(vec![worker(&resolved), worker(&resolved)]);
+                let fixture = Scripts::new(vec![worker(&resolved), worker(&resolved)]);
                 let outcome = fixture.under(&resolved, &plan(&resolved, &[4, 4], draft));
                 check_work(&outcome, &resolved);
                 assert!(outcome.apps.iter().all(|app| app.finished), "{name} {cycles}");
@@ -157,11 +156,11 @@ fn turns_of_any_length_lose_no_work() {
 fn machines_with_tlbs_and_instruction_caches_lose_no_work_either() {
     for name in ["ugpu", "v100", "warped-slicer"] {
         let sms = [("dispatch.sms", "2"), ("dispatch.kernel_launch_cycles", "0")];
-        let resolved = crate::testkit::scripted::translating(name, &sms);
+        let resolved = translating(name, &sms);
         for cycles in [700, 2900] {
             let time_slice = Some(TimeSlice { cycles, switch_cycles: 0 });
             let draft = PlanDraft { time_slice, ..draft(Vacate::Switch, Vec::new()) };
-            let fixture = MultiAppFixture::new(vec![worker(&resolved), worker(&resolved)]);
+            let fixture = Scripts::new(vec![worker(&resolved), worker(&resolved)]);
             let outcome = fixture.under(&resolved, &plan(&resolved, &[4, 4], draft));
             check_work(&outcome, &resolved);
         }
@@ -169,10 +168,10 @@ fn machines_with_tlbs_and_instruction_caches_lose_no_work_either() {
 }
 
 #[test]
-fn who_would_end_before_the_next_decision_is_drained() {
+fn ctas_that_would_end_before_the_next_decision_are_drained() {
     let resolved = small(&[]);
     let count = |alarm| {
-        let fixture = MultiAppFixture::new(vec![worker(&resolved), worker(&resolved)]);
+        let fixture = Scripts::new(vec![worker(&resolved), worker(&resolved)]);
         let first = plan(&resolved, &[2, 2], draft(Vacate::Hybrid, vec![WakeOn::At(20_000)]));
         let without = plan(&resolved, &[0, 2], draft(Vacate::Hybrid, vec![WakeOn::At(alarm)]));
         let again = plan(&resolved, &[2, 2], draft(Vacate::Hybrid, Vec::new()));
@@ -186,22 +185,22 @@ fn who_would_end_before_the_next_decision_is_drained() {
 }
 
 #[test]
-fn who_can_leave_at_once_has_left_when_the_plan_is_in_force() {
+fn ctas_that_can_leave_at_once_have_left_when_the_plan_is_in_force() {
     let resolved = small(&[]);
     let chain = vec![line("FFMA", Some(1), Some(1)); 4000];
-    let fixture = MultiAppFixture::new(vec![Script::new(&resolved, &chain, 1, 4, 64)]);
+    let fixture = Scripts::new(vec![Script::new(&resolved, &chain, 1, 4, 64)]);
     let first = plan(&resolved, &[4], draft(Vacate::Flush, vec![WakeOn::At(1000)]));
     let none = plan(&resolved, &[0], draft(Vacate::Flush, vec![WakeOn::CtaDrained]));
-    let mut told = Vec::new();
+    let mut wakes = Vec::new();
     fixture.run(&resolved, &first, |view| {
-        told.push((view.now, view.wake));
-        if told.len() == 1 { none.clone() } else { plan(&resolved, &[4], PlanDraft::default()) }
+        wakes.push((view.now, view.wake));
+        if wakes.len() == 1 { none.clone() } else { plan(&resolved, &[4], PlanDraft::default()) }
     });
-    assert_eq!(told, [(1000, Wake::At(1000)), (1000, Wake::CtaDrained(AppId(0)))]);
+    assert_eq!(wakes, [(1000, Wake::At(1000)), (1000, Wake::CtaDrained(AppId(0)))]);
 }
 
 #[test]
-fn who_is_leaving_already_is_not_one_of_those_that_have_to() {
+fn ctas_that_are_leaving_do_not_count_among_those_that_have_to() {
     let resolved = small(&[("dispatch.sms", "1")]);
     let chain = |length| vec![line("FFMA", Some(1), Some(1)); length];
     let (short, long) = (chain(500), chain(9000));
@@ -210,7 +209,7 @@ fn who_is_leaving_already_is_not_one_of_those_that_have_to() {
     let bodies: [&[Line]; 6] = [&short, &short, &long, &long, &long, &long];
     let script = Script::of_ctas(&resolved, &bodies, 6).needing(64, 16 << 10);
     let need = Need::of(&script.launch(), &resolved.machine);
-    let fixture = MultiAppFixture::new(vec![script]);
+    let fixture = Scripts::new(vec![script]);
     let at =
         |quota, cycle| plan(&resolved, &[quota], draft(Vacate::Hybrid, vec![WakeOn::At(cycle)]));
     let plans = [at(3, 5050), at(2, 5060), plan(&resolved, &[4], draft(Vacate::Drain, vec![]))];
@@ -221,12 +220,12 @@ fn who_is_leaving_already_is_not_one_of_those_that_have_to() {
 }
 
 #[test]
-fn time_away_is_no_part_of_the_life_of_a_cta() {
+fn time_switched_out_does_not_count_as_lifetime() {
     let resolved = small(&[("dispatch.sms", "1")]);
     let chain = vec![line("FFMA", Some(1), Some(1)); 4000];
     let script = Script::new(&resolved, &chain, 1, 1, 64).needing(64, 16 << 10);
     let need = Need::of(&script.launch(), &resolved.machine);
-    let fixture = MultiAppFixture::new(vec![script]);
+    let fixture = Scripts::new(vec![script]);
     let at =
         |quota, vacate, cycle| plan(&resolved, &[quota], draft(vacate, vec![WakeOn::At(cycle)]));
     // It has lived for 4000 cycles when it has to leave within 8000, and not for 102 000.
@@ -244,31 +243,31 @@ fn time_away_is_no_part_of_the_life_of_a_cta() {
 }
 
 #[test]
-fn slot_cycles_of_a_switch_are_booked() {
+fn slot_cycles_of_a_switch_are_counted() {
     let resolved = small(&[]);
     let chain = vec![line("FFMA", Some(1), Some(1)); 4000];
     let fixture =
-        || MultiAppFixture::new(vec![Script::new(&resolved, &chain, 1, 2, 128).needing(64, 1024)]);
+        || Scripts::new(vec![Script::new(&resolved, &chain, 1, 2, 128).needing(64, 1024)]);
     let first = plan(&resolved, &[4], draft(Vacate::Switch, vec![WakeOn::At(1000)]));
     let wake = vec![WakeOn::CtaDrained];
     let none = plan(&resolved, &[0], draft(Vacate::Switch, wake));
-    let mut told = Vec::new();
+    let mut wakes = Vec::new();
     let outcome = fixture().run(&resolved, &first, |view| {
-        told.push(view.now);
-        if told.len() == 1 { none.clone() } else { plan(&resolved, &[4], PlanDraft::default()) }
+        wakes.push(view.now);
+        if wakes.len() == 1 { none.clone() } else { plan(&resolved, &[4], PlanDraft::default()) }
     });
     // Every scheduler has a warp of the only CTA as long as that is on its SM.
-    let booked: f64 = outcome.kernels[0].stalls.iter().sum();
+    let counted: f64 = outcome.kernels[0].stalls.iter().sum();
     #[allow(clippy::cast_precision_loss, reason = "a few thousand cycles")]
     let held = outcome.cta_cycles[0] as f64 * f64::from(resolved.machine.sm.schedulers);
-    assert!(told[1] > 1010 && (booked / held - 1.0).abs() < 0.005, "{booked} of {held}");
+    assert!(wakes[1] > 1010 && (counted / held - 1.0).abs() < 0.005, "{counted} of {held}");
 }
 
 #[test]
-fn what_a_flushed_cta_had_done_is_no_progress() {
+fn the_work_of_a_flushed_cta_is_no_progress() {
     let resolved = small(&[]);
     let chain = vec![line("FFMA", Some(1), Some(1)); 4000];
-    let fixture = MultiAppFixture::new(vec![Script::new(&resolved, &chain, 1, 4, 64)]);
+    let fixture = Scripts::new(vec![Script::new(&resolved, &chain, 1, 4, 64)]);
     let fixture = fixture.until(End { first: false, at: Some(15_000) });
     let wake = || vec![WakeOn::At(2000)];
     let [none, all] = [0, 4].map(|quota| plan(&resolved, &[quota], draft(Vacate::Flush, wake())));

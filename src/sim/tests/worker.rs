@@ -1,4 +1,4 @@
-//! What workers that pull tasks obey.
+//! Facts of workers that take tasks from a queue.
 
 use proptest::prelude::*;
 
@@ -6,10 +6,9 @@ use crate::config::Resolved;
 use gpumodel_core::contract::{Plan, PlanDraft, Resize, Wake, WakeOn};
 use gpumodel_core::units::AppId;
 
-use crate::testkit::multi_app_fixture::{MultiAppFixture, plan};
-use crate::testkit::scripted::{Line, Script, line, machine, memory};
+use crate::testkit::scripted::{Line, Script, Scripts, line, machine, memory, plan};
 
-const ANEW: Resize = Resize::Relaunch { cycles: 300 };
+const RELAUNCH: Resize = Resize::Relaunch { cycles: 300 };
 
 /// A small GPU with room for 8 CTAs and 16 warps on each of 4 SMs.
 fn small(launch: &str) -> Resolved {
@@ -49,11 +48,11 @@ fn tasks_of_one_block_that_cost_nothing_take_as_long_as_the_plain_kernel() {
     for (body, repeat, threads) in shapes {
         for ctas in [1, 2, 8] {
             let script = || Script::new(&resolved, &body, repeat, 96, threads);
-            let plain = MultiAppFixture::new(vec![script()])
-                .under(&resolved, &waking(&resolved, &[ctas], vec![]));
+            let plain =
+                Scripts::new(vec![script()]).under(&resolved, &waking(&resolved, &[ctas], vec![]));
             let workers = script().working(&resolved, 1, false, Resize::InPlace);
-            let workers = MultiAppFixture::new(vec![workers])
-                .under(&resolved, &waking(&resolved, &[ctas], vec![]));
+            let workers =
+                Scripts::new(vec![workers]).under(&resolved, &waking(&resolved, &[ctas], vec![]));
             let ratio = ratio(workers.cycles, plain.cycles);
             assert!((0.98..1.02).contains(&ratio), "{threads} threads, {ctas} CTAs: {ratio}");
             let counts = &workers.kernels[0];
@@ -70,14 +69,14 @@ fn the_queue_is_real_traffic_and_larger_tasks_have_less_of_it() {
     let run = |task| {
         let script = Script::new(&resolved, &chain(50), 1, 6400, 64);
         let workers = script.working(&resolved, task, true, Resize::InPlace);
-        MultiAppFixture::new(vec![workers]).under(&resolved, &waking(&resolved, &[8], vec![]))
+        Scripts::new(vec![workers]).under(&resolved, &waking(&resolved, &[8], vec![]))
     };
     let (one, ten) = (run(1), run(10));
-    let asked = |run: &crate::Outcome| run.kernels[0].l2.accesses();
-    // Each worker asks once more than it gets.
-    assert_eq!(asked(&one), one.kernels[0].tasks + one.kernels[0].workers);
+    let accesses = |run: &crate::Outcome| run.kernels[0].l2.accesses();
+    // Each worker makes one request more than it gets tasks.
+    assert_eq!(accesses(&one), one.kernels[0].tasks + one.kernels[0].workers);
     assert_eq!((one.kernels[0].tasks, ten.kernels[0].tasks), (6400, 640));
-    assert_eq!(asked(&ten), 640 + ten.kernels[0].workers);
+    assert_eq!(accesses(&ten), 640 + ten.kernels[0].workers);
     assert!(one.cycles > ten.cycles, "{} and {}", one.cycles, ten.cycles);
 }
 
@@ -85,8 +84,7 @@ fn the_queue_is_real_traffic_and_larger_tasks_have_less_of_it() {
 fn a_smaller_quota_takes_effect_when_tasks_end() {
     let resolved = small("0");
     let script = || Script::new(&resolved, &chain(3000), 1, 64, 32);
-    let fixture =
-        MultiAppFixture::new(vec![script().working(&resolved, 1, false, Resize::InPlace)]);
+    let fixture = Scripts::new(vec![script().working(&resolved, 1, false, Resize::InPlace)]);
     let first = waking(&resolved, &[4], vec![WakeOn::At(1000)]);
     let mut seen = Vec::new();
     fixture.run(&resolved, &first, |view| {
@@ -110,7 +108,7 @@ fn a_smaller_quota_takes_effect_when_tasks_end() {
 fn a_larger_quota_is_another_instance_and_comes_as_late_as_any_launch() {
     let resolved = small("700");
     let script = Script::new(&resolved, &chain(500), 1, 400, 32);
-    let fixture = MultiAppFixture::new(vec![script.working(&resolved, 1, false, Resize::InPlace)]);
+    let fixture = Scripts::new(vec![script.working(&resolved, 1, false, Resize::InPlace)]);
     let first = waking(&resolved, &[1], vec![WakeOn::At(2000)]);
     let mut seen = Vec::new();
     let outcome = fixture.run(&resolved, &first, |view| {
@@ -128,10 +126,10 @@ fn a_larger_quota_is_another_instance_and_comes_as_late_as_any_launch() {
 }
 
 #[test]
-fn a_launch_on_other_sms_goes_on_at_the_saved_task_and_strangers_quit() {
+fn a_launch_on_other_sms_goes_on_at_the_saved_task_and_others_quit() {
     let resolved = small("0");
     let script = Script::new(&resolved, &chain(500), 1, 800, 64);
-    let fixture = MultiAppFixture::new(vec![script.working(&resolved, 10, false, ANEW)]);
+    let fixture = Scripts::new(vec![script.working(&resolved, 10, false, RELAUNCH)]);
     let on = |sms: std::ops::Range<usize>, wake: Vec<WakeOn>| {
         let quota = (0..4).map(|sm| if sms.contains(&sm) { 8 } else { 0 }).collect();
         let shares = vec![gpumodel_core::contract::Share::Quota(quota)];
@@ -156,17 +154,17 @@ fn a_launch_on_other_sms_goes_on_at_the_saved_task_and_strangers_quit() {
 }
 
 #[test]
-fn the_last_task_is_told_once_when_it_starts() {
+fn the_last_task_wakes_the_scheme_once_when_it_starts() {
     let resolved = small("0");
     let script = Script::new(&resolved, &chain(800), 1, 33, 32);
-    let fixture = MultiAppFixture::new(vec![script.working(&resolved, 4, false, Resize::InPlace)]);
+    let fixture = Scripts::new(vec![script.working(&resolved, 4, false, Resize::InPlace)]);
     let first = waking(&resolved, &[2], vec![WakeOn::LastTaskStarted]);
-    let mut told = Vec::new();
+    let mut wakes = Vec::new();
     fixture.run(&resolved, &first, |view| {
-        told.push((view.wake, view.apps[0].ctas_left, view.apps[0].active));
+        wakes.push((view.wake, view.apps[0].ctas_left, view.apps[0].active));
         waking(&resolved, &[2], vec![WakeOn::LastTaskStarted])
     });
-    assert_eq!(told, [(Wake::LastTaskStarted(AppId(0)), 0, true)]);
+    assert_eq!(wakes, [(Wake::LastTaskStarted(AppId(0)), 0, true)]);
 }
 
 #[test]
@@ -175,7 +173,7 @@ fn warps_that_leave_a_block_early_wait_for_the_others_at_its_end() {
     let meets = [line("FFMA", Some(1), Some(1)), line("BAR.SYNC", None, None)];
     let early = [line("FFMA", Some(1), Some(1))];
     let script = Script::of_bodies(&resolved, &[&meets, &early], 3, 20, 64);
-    let fixture = MultiAppFixture::new(vec![script.working(&resolved, 1, false, Resize::InPlace)]);
+    let fixture = Scripts::new(vec![script.working(&resolved, 1, false, Resize::InPlace)]);
     let outcome = fixture.under(&resolved, &waking(&resolved, &[1], vec![]));
     assert_eq!(outcome.kernels[0].ctas_retired, 20);
 }
@@ -183,11 +181,10 @@ fn warps_that_leave_a_block_early_wait_for_the_others_at_its_end() {
 #[test]
 fn a_quota_that_falls_and_rises_again_leaves_as_many_as_it_says() {
     let resolved = small("400");
-    // 5 CTAs shrink to 1 and are to be 3 again while those who have to leave still run.
+    // 5 CTAs shrink to 1 and are to be 3 again while those that have to leave still run.
     for (low, high) in [(1, 3), (0, 1), (2, 3), (2, 4)] {
         let script = Script::new(&resolved, &chain(800), 1, 4000, 32);
-        let fixture =
-            MultiAppFixture::new(vec![script.working(&resolved, 1, false, Resize::InPlace)]);
+        let fixture = Scripts::new(vec![script.working(&resolved, 1, false, Resize::InPlace)]);
         let first = waking(&resolved, &[5], vec![WakeOn::At(6000)]);
         let mut held = Vec::new();
         let outcome = fixture.run(&resolved, &first, |view| match view.now {
@@ -206,7 +203,7 @@ fn a_quota_that_falls_and_rises_again_leaves_as_many_as_it_says() {
 /// Quotas of two applications on all SMs, or nothing for one of them, and when the next
 /// plan comes.
 fn any_plans() -> impl Strategy<Value = Vec<(u32, u32, u64)>> {
-    let quotas = (0_u32..=8, 0_u32..=8).prop_filter("somebody runs", |(a, b)| a + b > 0);
+    let quotas = (0_u32..=8, 0_u32..=8).prop_filter("an application runs", |(a, b)| a + b > 0);
     proptest::collection::vec((quotas, 1_u64..6000), 1..12)
         .prop_map(|plans| plans.into_iter().map(|((a, b), cycles)| (a, b, cycles)).collect())
 }
@@ -218,18 +215,18 @@ proptest! {
     fn every_block_runs_once_whatever_the_plans(
         plans in any_plans(),
         tasks in (1_u32..7, 1_u32..7),
-        anew in (any::<bool>(), any::<bool>()),
+        relaunch in (any::<bool>(), any::<bool>()),
         threads in (1_u32..5, 1_u32..9),
         launch in prop_oneof![Just("0"), Just("900")],
     ) {
         let resolved = small(launch);
-        let script = |task, anew: bool, warps: u32, body: &[Line]| {
-            let resize = if anew { ANEW } else { Resize::InPlace };
+        let script = |task, relaunch: bool, warps: u32, body: &[Line]| {
+            let resize = if relaunch { RELAUNCH } else { Resize::InPlace };
             Script::new(&resolved, body, 2, 90, 32 * warps).working(&resolved, task, true, resize)
         };
-        let fixture = MultiAppFixture::new(vec![
-            script(tasks.0, anew.0, threads.0, &chain(150)),
-            script(tasks.1, anew.1, threads.1, &stream()),
+        let fixture = Scripts::new(vec![
+            script(tasks.0, relaunch.0, threads.0, &chain(150)),
+            script(tasks.1, relaunch.1, threads.1, &stream()),
         ]);
         let mut now = 0;
         let mut next = plans.iter().map(|&(a, b, cycles)| {

@@ -98,7 +98,7 @@ impl Stack {
             works = true;
         }
         for channel in &mut self.channels {
-            works |= channel.take_stir();
+            works |= channel.take_ready_for_copy();
         }
         if works {
             self.copier.work(clock, &mut self.channels, &mut self.copied);

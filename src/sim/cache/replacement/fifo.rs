@@ -1,9 +1,9 @@
-//! The line that came first makes room.
+//! The line that was filled first is evicted.
 
 use super::Replacement;
 use super::line_order::LineOrder;
 
-/// The ways of every set in the order in which their lines came.
+/// The ways of every set in the order of their fills.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cache) struct Fifo(LineOrder);
 
@@ -15,10 +15,10 @@ impl Replacement for Fifo {
     fn used(&mut self, _way: usize) {}
 
     fn filled(&mut self, way: usize) {
-        self.0.renew(way);
+        self.0.move_to_youngest(way);
     }
 
-    fn victim(&mut self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
-        self.0.oldest(set, may_leave)
+    fn victim(&mut self, set: usize, evictable: impl Fn(usize) -> bool) -> Option<usize> {
+        self.0.oldest(set, evictable)
     }
 }

@@ -1,11 +1,11 @@
-//! The ways of every set in an order, oldest first: what LRU and FIFO are made of, in data
-//! caches, TLBs, instruction and constant caches.
+//! The ways of every set in an order, oldest first: the basis of LRU and FIFO in data caches,
+//! TLBs, instruction and constant caches.
 
 use gpumodel_core::units::{to_u32, to_usize};
 
 const NONE: u32 = u32::MAX;
 
-/// A list per set over its ways; moving a way to the young end takes no search.
+/// A linked list of the ways of each set; moving a way to an end needs no search.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LineOrder {
     ways: usize,
@@ -22,7 +22,7 @@ struct Link {
 }
 
 impl LineOrder {
-    /// The same as [`LineOrder::reset`], to begin with.
+    /// `sets` sets of `ways` ways, the first way of each the oldest.
     pub(crate) fn new(sets: u32, ways: u32) -> Self {
         let mut order = Self::default();
         order.reset(sets, ways);
@@ -48,7 +48,7 @@ impl LineOrder {
 
     /// Makes a way the youngest of its set.
     #[inline]
-    pub(crate) fn renew(&mut self, way: usize) {
+    pub(crate) fn move_to_youngest(&mut self, way: usize) {
         let number = to_u32(way);
         let set = way / self.ways;
         let (oldest, youngest) = self.ends[set];
@@ -68,7 +68,7 @@ impl LineOrder {
     }
 
     /// Makes a way the oldest of its set.
-    pub(crate) fn retire(&mut self, way: usize) {
+    pub(crate) fn move_to_oldest(&mut self, way: usize) {
         let number = to_u32(way);
         let set = way / self.ways;
         let (oldest, youngest) = self.ends[set];
@@ -87,12 +87,12 @@ impl LineOrder {
         self.links[way] = Link { older: NONE, younger: oldest };
     }
 
-    /// The oldest way of a set among those that `may_leave`.
+    /// The oldest way of a set among the `evictable` ones.
     #[inline]
-    pub(crate) fn oldest(&self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
+    pub(crate) fn oldest(&self, set: usize, evictable: impl Fn(usize) -> bool) -> Option<usize> {
         let mut way = self.ends[set].0;
         while way != NONE {
-            if may_leave(to_usize(way)) {
+            if evictable(to_usize(way)) {
                 return Some(to_usize(way));
             }
             way = self.links[to_usize(way)].younger;

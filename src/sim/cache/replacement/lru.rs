@@ -1,4 +1,4 @@
-//! The least recently used line makes room.
+//! The least recently used line is evicted.
 
 use super::Replacement;
 use super::line_order::LineOrder;
@@ -14,16 +14,16 @@ impl Replacement for Lru {
 
     #[inline]
     fn used(&mut self, way: usize) {
-        self.0.renew(way);
+        self.0.move_to_youngest(way);
     }
 
     #[inline]
     fn filled(&mut self, way: usize) {
-        self.0.renew(way);
+        self.0.move_to_youngest(way);
     }
 
     #[inline]
-    fn victim(&mut self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
-        self.0.oldest(set, may_leave)
+    fn victim(&mut self, set: usize, evictable: impl Fn(usize) -> bool) -> Option<usize> {
+        self.0.oldest(set, evictable)
     }
 }

@@ -1,42 +1,42 @@
-//! Which way of a set makes room: one small trait, one file per policy, one row below.
+//! Which way of a set is evicted: one small trait, one file per policy, one row below.
 
 mod fifo;
 pub(crate) mod line_order;
 mod lru;
 mod random;
 mod tree_lru;
-mod vacant;
 
 use crate::config::ReplacementPolicy;
+use gpumodel_core::units::to_usize;
 
 /// A replacement policy over the ways of all sets, numbered set by set.
 pub(super) trait Replacement {
-    /// Forgets everything: `sets` sets of `ways` ways (at least 1) without lines.
+    /// Starts again with `sets` sets of `ways` ways (at least 1) without lines.
     fn reset(&mut self, sets: u32, ways: u32);
 
     /// A line was used.
     fn used(&mut self, way: usize);
 
-    /// A way has taken another line, which is thereby used.
+    /// A way holds another line now, which counts as a use.
     fn filled(&mut self, way: usize);
 
-    /// The way of a set that makes room, among those that `may_leave`; `None`
-    /// when none may. Ways without a line may always be taken and come first.
-    fn victim(&mut self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize>;
+    /// The way of a set to evict, among the `evictable` ones; `None` without one. Ways
+    /// without a line are always evictable and come first.
+    fn victim(&mut self, set: usize, evictable: impl Fn(usize) -> bool) -> Option<usize>;
 }
 
-/// The policies by their names in machine files: a branch that always goes the same way
-/// instead of a pointer to follow.
+/// The policies by their names in machine files. An enum: its branch is always predicted,
+/// where a trait object would need a call through a pointer.
 macro_rules! policies {
     ($($name:ident: $policy:ty),+ $(,)?) => {
         /// The policy of one cache.
         #[derive(Clone, Debug)]
-        pub(super) enum Replacing {
+        pub(super) enum Policy {
             $($name($policy)),+
         }
 
-        impl Replacing {
-            /// The policy that a machine names, over no ways yet.
+        impl Policy {
+            /// The policy that a machine names, without ways.
             pub(super) fn new(policy: ReplacementPolicy) -> Self {
                 match policy {
                     $(ReplacementPolicy::$name => Self::$name(<$policy>::default())),+
@@ -44,7 +44,7 @@ macro_rules! policies {
             }
         }
 
-        impl Replacement for Replacing {
+        impl Replacement for Policy {
             fn reset(&mut self, sets: u32, ways: u32) {
                 match self {
                     $(Self::$name(policy) => policy.reset(sets, ways)),+
@@ -69,10 +69,10 @@ macro_rules! policies {
             fn victim(
                 &mut self,
                 set: usize,
-                may_leave: impl Fn(usize) -> bool,
+                evictable: impl Fn(usize) -> bool,
             ) -> Option<usize> {
                 match self {
-                    $(Self::$name(policy) => policy.victim(set, may_leave)),+
+                    $(Self::$name(policy) => policy.victim(set, evictable)),+
                 }
             }
         }
@@ -85,4 +85,32 @@ policies! {
     Fifo: fifo::Fifo,
     TreeLru: tree_lru::TreeLru,
     Random: random::Random,
+}
+
+/// The ways that have held no line yet: in each set those from a number on.
+#[derive(Clone, Debug, Default)]
+struct Vacant {
+    ways: usize,
+    filled: Vec<u32>,
+}
+
+impl Vacant {
+    /// `sets` sets of `ways` ways without lines.
+    fn reset(&mut self, sets: u32, ways: u32) {
+        self.ways = to_usize(ways);
+        self.filled.clear();
+        self.filled.resize(to_usize(sets), 0);
+    }
+
+    /// The next way of a set without a line.
+    fn first(&self, set: usize) -> Option<usize> {
+        let filled = to_usize(self.filled[set]);
+        (filled < self.ways).then(|| set * self.ways + filled)
+    }
+
+    /// A way holds a line now.
+    fn fill(&mut self, way: usize) {
+        let set = way / self.ways;
+        self.filled[set] += u32::from(self.first(set) == Some(way));
+    }
 }

@@ -1,13 +1,11 @@
-//! Any line makes room.
+//! A random line is evicted.
 
 use gpumodel_core::units::{to_u64, to_usize};
 
-use super::Replacement;
-use super::vacant::Vacant;
+use super::{Replacement, Vacant};
 
-/// A start in the set is drawn; the first way from there on, around the set, that
-/// may leave makes room. The draws are those of splitmix64 from 0 (Steele, Lea
-/// and Flood, OOPSLA 2014), so every run draws the same.
+/// Evicts the first evictable way from a random one on, around the set. The numbers are those
+/// of splitmix64 from 0 (Steele, Lea and Flood, OOPSLA 2014), the same in every run.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cache) struct Random {
     ways: usize,
@@ -37,13 +35,13 @@ impl Replacement for Random {
         self.vacant.fill(way);
     }
 
-    fn victim(&mut self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
+    fn victim(&mut self, set: usize, evictable: impl Fn(usize) -> bool) -> Option<usize> {
         if let Some(way) = self.vacant.first(set) {
             return Some(way);
         }
         let start = to_usize(self.draw() % to_u64(self.ways));
         (0..self.ways)
             .map(|step| set * self.ways + (start + step) % self.ways)
-            .find(|&way| may_leave(way))
+            .find(|&way| evictable(way))
     }
 }

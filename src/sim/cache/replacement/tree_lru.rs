@@ -1,33 +1,31 @@
-//! A binary tree of pointers per set stands for the order of use.
+//! A binary tree of pointers per set approximates the order of use.
 
 use gpumodel_core::units::to_usize;
 
-use super::Replacement;
-use super::vacant::Vacant;
+use super::{Replacement, Vacant};
 
-/// Tree pseudo-LRU. A use turns the pointers on the way down to it to the other
-/// side; room is made where the pointers lead. A side without a way that may
-/// leave is passed over. The tree of a number of ways that is no power of two has
-/// leaves without a way.
+/// Tree pseudo-LRU. A use points the pointers on the path to it to the other side; the way to
+/// which the pointers lead is evicted. A side without an evictable way is skipped. Where the
+/// number of ways is no power of two, the tree has leaves without a way.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cache) struct TreeLru {
     ways: usize,
     leaves: usize,
     vacant: Vacant,
-    /// By set, as a heap from 1 on: the pointer leads to the higher side.
+    /// By set, as a heap from 1 on: the pointer leads to the upper side.
     higher: Vec<bool>,
 }
 
 impl TreeLru {
     /// The way below `node` at which the pointers end.
-    fn follow(&self, set: usize, node: usize, may_leave: &impl Fn(usize) -> bool) -> Option<usize> {
+    fn follow(&self, set: usize, node: usize, evictable: &impl Fn(usize) -> bool) -> Option<usize> {
         if node >= self.leaves {
             let place = node - self.leaves;
             let way = set * self.ways + place;
-            return (place < self.ways && may_leave(way)).then_some(way);
+            return (place < self.ways && evictable(way)).then_some(way);
         }
         let first = 2 * node + usize::from(self.higher[set * self.leaves + node]);
-        self.follow(set, first, may_leave).or_else(|| self.follow(set, first ^ 1, may_leave))
+        self.follow(set, first, evictable).or_else(|| self.follow(set, first ^ 1, evictable))
     }
 }
 
@@ -55,7 +53,7 @@ impl Replacement for TreeLru {
         self.used(way);
     }
 
-    fn victim(&mut self, set: usize, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
-        self.vacant.first(set).or_else(|| self.follow(set, 1, &may_leave))
+    fn victim(&mut self, set: usize, evictable: impl Fn(usize) -> bool) -> Option<usize> {
+        self.vacant.first(set).or_else(|| self.follow(set, 1, &evictable))
     }
 }

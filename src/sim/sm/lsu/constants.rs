@@ -335,7 +335,7 @@ impl Sm {
             let address = shared_state.physical(asked);
             shared_state.send(Packet {
                 address,
-                asked,
+                virtual_address: asked,
                 ready: lookup + 1,
                 operation: u32::MAX,
                 kernel,
@@ -343,7 +343,7 @@ impl Sm {
                 sectors: 1,
                 sm: self.id,
                 slice: shared_state.memory_system.slice_of(address),
-                ask: RequestKind::Constant,
+                kind: RequestKind::Constant,
                 fills_l1: false,
                 origin: Origin::Sm,
             });
@@ -358,7 +358,7 @@ impl Sm {
         shared_state: &mut SharedState,
     ) {
         let constants = self.lsu.constants.as_mut().expect("what it asked for comes to it");
-        let line = constants.line_of(packet.asked);
+        let line = constants.line_of(packet.virtual_address);
         let outer = constants.outer_line(line, shared_state.code_end());
         if let Some((outer, fetch)) = outer.zip(self.fetch.as_mut()) {
             fetch.arrived(outer, done);
@@ -367,7 +367,7 @@ impl Sm {
             }
         }
         let mut released = std::mem::take(&mut self.lsu.released);
-        constants.arrived(packet.asked, done, &mut released);
+        constants.arrived(packet.virtual_address, done, &mut released);
         let ready = done + constants.latency;
         for &operation in &released {
             self.answered(operation, ready, shared_state);

@@ -3,7 +3,7 @@
 use crate::config::{AllocatePolicy, L1Spec, SharedSpec};
 use gpumodel_core::units::{SECTOR_BYTES, to_u16};
 
-use crate::cache::{Found, Leaving, Merge, Mshr, Stored, TagArray, WriteRule};
+use crate::cache::{Found, Merge, Mshr, Stored, TagArray, WriteBack, WriteRule};
 use crate::counters::CacheCounts;
 use crate::mmu::address_space::is_local;
 
@@ -132,7 +132,7 @@ impl L1 {
     /// Keeps a way for a sector that is to come; `None` when none is free.
     fn reserve(&mut self, line: u64, sector: u32, way: Option<usize>) -> Option<usize> {
         let way = self.tags.use_or_allocate(way, line)?;
-        self.tags.expect(way, sector);
+        self.tags.mark_pending(way, sector);
         Some(way)
     }
 
@@ -153,7 +153,7 @@ impl L1 {
             Stored::Pending(way) => {
                 // It joins the bytes that come.
                 counts.write_merges += 1;
-                self.tags.soil(way, sector);
+                self.tags.mark_dirty(way, sector);
                 Write::Kept
             }
             Stored::Fetch(way) => {
@@ -161,7 +161,7 @@ impl L1 {
                     return Write::Refused;
                 }
                 let Some(way) = self.reserve(line, sector, way) else { return Write::Refused };
-                self.tags.soil(way, sector);
+                self.tags.mark_dirty(way, sector);
                 self.outstanding.open(self.unit(address), operation);
                 counts.write_misses += 1;
                 Write::Fetch
@@ -185,12 +185,12 @@ impl L1 {
     /// True when dirty sectors are to be sent down.
     #[inline]
     pub(in crate::sm) fn has_leaving(&self) -> bool {
-        self.tags.has_leaving()
+        self.tags.has_write_backs()
     }
 
     /// The next dirty sector to be sent down.
-    pub(in crate::sm) fn next_leaving(&mut self) -> Option<Leaving> {
-        self.tags.next_leaving()
+    pub(in crate::sm) fn next_leaving(&mut self) -> Option<WriteBack> {
+        self.tags.next_write_back()
     }
 
     fn place(&self, address: u64) -> (u64, u32) {

@@ -191,7 +191,7 @@ impl Plain {
         if self.waiting.len() == self.spec.cache.mshr_entries as usize {
             return false;
         }
-        if reserves && !self.cache.take_line(address) {
+        if reserves && !self.cache.allocate(address) {
             return false;
         }
         if reserves {
@@ -206,7 +206,7 @@ impl Plain {
             Did::Kept => Write::Kept,
             Did::Down => Write::Down,
             Did::NoWay => Write::Refused,
-            Did::Joins => {
+            Did::Pending => {
                 self.cache.counts.write_merges += 1;
                 self.cache.change(address, |s| s.dirty = true);
                 Write::Kept
@@ -222,7 +222,7 @@ impl Plain {
 
     fn fill(&mut self, address: u64) -> Vec<u32> {
         if self.spec.cache.allocate == AllocatePolicy::OnFill && !self.cache.has_line(address) {
-            self.cache.take_line(address);
+            self.cache.allocate(address);
         }
         if self.cache.has_line(address) {
             self.cache.change(address, |s| (s.here, s.coming) = (true, false));
@@ -330,7 +330,7 @@ impl Pair {
         assert_eq!(self.counts, self.plain.cache.counts);
         let leaving = std::iter::from_fn(|| self.fast.next_leaving());
         let left: Vec<(u64, u32)> = leaving.map(|l| (l.address, l.bytes)).collect();
-        assert_eq!(left, std::mem::take(&mut self.plain.cache.left));
+        assert_eq!(left, std::mem::take(&mut self.plain.cache.written_back));
     }
 }
 

@@ -362,7 +362,7 @@ impl Sm {
         let address = shared_state.physical(asked);
         shared_state.send(Packet {
             address,
-            asked,
+            virtual_address: asked,
             ready,
             operation: entry.operation,
             kernel: entry.kernel,
@@ -370,7 +370,7 @@ impl Sm {
             sectors,
             sm: self.id,
             slice: shared_state.memory_system.slice_of(address),
-            ask,
+            kind: ask,
             fills_l1,
             origin: Origin::Sm,
         });
@@ -383,14 +383,14 @@ impl Sm {
         done: Cycle,
         shared_state: &mut SharedState,
     ) {
-        if packet.ask == RequestKind::Code {
+        if packet.kind == RequestKind::Code {
             self.on_code(packet, done, shared_state);
-        } else if packet.ask == RequestKind::Constant {
+        } else if packet.kind == RequestKind::Constant {
             self.on_constant(packet, done, shared_state);
         } else if packet.fills_l1 {
             self.lsu.queue.in_flight -= 1;
             let mut released = std::mem::take(&mut self.lsu.released);
-            self.lsu.l1.fill(packet.asked, &mut released);
+            self.lsu.l1.fill(packet.virtual_address, &mut released);
             self.retry_held(shared_state);
             for &operation in &released {
                 let done = self.returned(done);
@@ -400,7 +400,7 @@ impl Sm {
             self.lsu.released = released;
         } else {
             self.lsu.queue.in_flight -= 1;
-            let returns = matches!(packet.ask, RequestKind::Read | RequestKind::Atomic);
+            let returns = matches!(packet.kind, RequestKind::Read | RequestKind::Atomic);
             let done = if returns { self.returned(done) } else { done };
             self.answered(packet.operation, done, shared_state);
         }
@@ -487,7 +487,7 @@ impl Sm {
             let address = shared_state.physical(leaving.address);
             shared_state.send(Packet {
                 address,
-                asked: leaving.address,
+                virtual_address: leaving.address,
                 ready: now + self.params.l1_latency,
                 operation: 0,
                 kernel: self.lsu.l1.kernel,
@@ -495,7 +495,7 @@ impl Sm {
                 sectors: self.lsu.l1.sectors_of(leaving.bytes),
                 sm: self.id,
                 slice: shared_state.memory_system.slice_of(address),
-                ask: RequestKind::WriteBack,
+                kind: RequestKind::WriteBack,
                 fills_l1: false,
                 origin: Origin::Sm,
             });

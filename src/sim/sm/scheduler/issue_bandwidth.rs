@@ -9,12 +9,12 @@
 //! oldest first, under greedy-then-oldest behind the one that continues. Two-level
 //! scheduling is round robin among the warps of the active set.
 
-use crate::interval::ASKED;
+use crate::interval::RESOURCES as DEMANDS;
 use crate::sm::scheduler::issue_interval::{IssueOrder, Turn};
 
 /// The issue slot's place among the resources: behind the execution units and the
 /// operand banks.
-pub(in crate::sm) const ISSUE: usize = ASKED;
+pub(in crate::sm) const ISSUE: usize = DEMANDS;
 
 /// Places for resources, rounded up to whole vector registers; what is beyond
 /// [`ISSUE`] is never asked for.
