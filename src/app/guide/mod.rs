@@ -27,7 +27,7 @@ macro_rules! topics {
 }
 
 topics! {
-    tutorial, "from a folder of traces to a figure of two schemes in 15 minutes";
+    tutorial, "turn a folder of traces into a figure of two schemes, in 15 minutes";
     tracing, "trace your own programs, convert the traces, choose a part of them";
     machines, "choose a GPU, change it, write your own and check it";
     sharing, "run applications together on one GPU, or work off a queue of them";
