@@ -34,6 +34,11 @@
 //! assert!(analysis.solo[0].ipc > 0.0);
 //! ```
 
+// The examples of the guide use the library under this crate's name.
+#[cfg(doctest)]
+#[doc = include_str!("app/guide/library.md")]
+mod guide_library {}
+
 pub use gpumodel_app as app;
 pub use gpumodel_core as core;
 pub use gpumodel_feed as feed;

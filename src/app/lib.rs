@@ -3,6 +3,7 @@
 //! Only `cli` knows the command line; nothing here draws.
 
 pub mod cli;
+pub mod guide;
 
 mod analyze;
 mod app;

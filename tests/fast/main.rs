@@ -28,6 +28,7 @@ mod drawn;
 mod faults;
 mod fuzz;
 mod fuzz_corpus;
+mod guide;
 mod held_figures;
 mod hostile;
 mod imports;

@@ -8,6 +8,7 @@ pub(crate) use common::{rendering, skip, sweep_place};
 
 mod columns;
 mod findings;
+mod guide;
 mod h100;
 mod matching_gain;
 mod paper_tables;

@@ -4,8 +4,10 @@
 
 mod analyze;
 mod compare;
+mod completions;
 mod convert;
 mod dram;
+mod guide;
 mod inspect;
 mod interrupt;
 mod machine;
@@ -53,6 +55,8 @@ enum Verb {
     Scheme(scheme::Arguments),
     Synth(synth::Arguments),
     Dram(dram::Arguments),
+    Guide(guide::Arguments),
+    Completions(completions::Arguments),
 }
 
 /// Runs the verb on the command line and returns its exit code: 0 done, 1 a requested check
@@ -85,6 +89,8 @@ fn run(verb: Verb) -> Outcome {
         Verb::Scheme(arguments) => scheme::run(arguments),
         Verb::Synth(arguments) => synth::run(arguments),
         Verb::Dram(arguments) => dram::run(arguments),
+        Verb::Guide(arguments) => guide::run(&arguments),
+        Verb::Completions(arguments) => completions::run(&arguments),
     }
 }
 

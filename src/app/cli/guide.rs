@@ -1,0 +1,49 @@
+//! `gpumodel guide`: the user's guide in the terminal.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use comfy_table::presets::NOTHING;
+
+use gpumodel_core::units::did_you_mean;
+
+use super::Outcome;
+use super::output::{stdout, table};
+use crate::guide::{TOPICS, Topic};
+
+/// Lists the topics of the user's guide, or shows one
+#[derive(Debug, clap::Args)]
+#[command(after_help = "EXAMPLES:\n  \
+    gpumodel guide\n  \
+    gpumodel guide tutorial\n  \
+    gpumodel guide schemes | less")]
+pub(crate) struct Arguments {
+    /// The topic to show
+    #[arg(value_name = "TOPIC")]
+    topic: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    match &arguments.topic {
+        Some(name) => write!(stdout(), "{}", topic(name)?.text)?,
+        None => writeln!(stdout(), "{}", list())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn topic(name: &str) -> Result<&'static Topic, String> {
+    TOPICS.iter().find(|topic| topic.name == name).ok_or_else(|| {
+        let known = || TOPICS.iter().map(|topic| topic.name);
+        let hint = did_you_mean(name, known());
+        let known = known().collect::<Vec<_>>().join(", ");
+        format!("the guide has no topic {name}{hint}; the topics are: {known}")
+    })
+}
+
+fn list() -> String {
+    let mut table = table(NOTHING, &["topic", "afterwards you can"]);
+    for topic in TOPICS {
+        table.add_row([topic.name, topic.summary]);
+    }
+    format!("{}\n\n`gpumodel guide TOPIC` shows one.", table.trim_fmt())
+}

@@ -1,0 +1,57 @@
+//! Does `gpumodel guide` show its topics and refuse others, and do shells get completions?
+
+use assert_cmd::Command;
+use gpumodel::app::guide::TOPICS;
+
+fn gpumodel(words: &[&str]) -> assert_cmd::assert::Assert {
+    Command::new(assert_cmd::cargo::cargo_bin!("gpumodel")).args(words).assert()
+}
+
+fn stdout(assert: &assert_cmd::assert::Assert) -> String {
+    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+}
+
+fn stderr(assert: &assert_cmd::assert::Assert) -> String {
+    String::from_utf8(assert.get_output().stderr.clone()).unwrap()
+}
+
+#[test]
+fn without_a_topic_it_lists_all_with_one_line_each() {
+    let list = stdout(&gpumodel(&["guide"]).success());
+    for topic in TOPICS {
+        let mut lines = list.lines().filter(|line| line.trim().starts_with(topic.name));
+        let line = lines.next().unwrap_or_else(|| panic!("{} is not in {list}", topic.name));
+        assert!(line.ends_with(topic.summary), "{line}");
+        assert!(line.chars().count() <= 100, "{line}");
+        assert_eq!(lines.next(), None);
+    }
+}
+
+#[test]
+fn with_a_topic_it_prints_its_markdown() {
+    let schemes = stdout(&gpumodel(&["guide", "schemes"]).success());
+    let topic = TOPICS.iter().find(|topic| topic.name == "schemes").unwrap();
+    assert_eq!(schemes, topic.text);
+}
+
+#[test]
+fn an_unknown_topic_is_refused_with_the_nearest() {
+    let refused = gpumodel(&["guide", "schemas"]).code(2);
+    assert_eq!(stdout(&refused), "");
+    let said = stderr(&refused);
+    assert!(said.starts_with("error: the guide has no topic schemas (did you mean schemes?); the topics are: tutorial, "), "{said}");
+    let refused = stderr(&gpumodel(&["guide", "zzz"]).code(2));
+    assert!(!refused.contains("did you mean"), "{refused}");
+}
+
+#[test]
+fn completions_know_every_verb_and_other_shells_are_refused() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = stdout(&gpumodel(&["completions", shell]).success());
+        for verb in ["analyze", "sweep", "guide", "completions"] {
+            assert!(script.contains(verb), "{shell}: {verb}");
+        }
+    }
+    let refused = stderr(&gpumodel(&["completions", "dash"]).code(2));
+    assert!(refused.contains("[possible values: bash"), "{refused}");
+}

@@ -1,0 +1,173 @@
+//! Is the README short, do its links and the guide's lead to files, and does the guide name
+//! every scheme, figure and key of a record?
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use gpumodel::app::guide::TOPICS;
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::policy::TABLE;
+use gpumodel::policy::queue::QUEUE_TABLE;
+use gpumodel::report::figure::FIGURES;
+use serde_json::Value;
+
+/// The most words of the README, as `wc -w` counts them.
+const README_WORDS: usize = 700;
+
+/// The least and the most words of a topic.
+const TOPIC_WORDS: std::ops::RangeInclusive<usize> = 300..=1200;
+
+/// Keys below which names are data: settings, causes, units, plans.
+const OPEN: [&str; 7] = [
+    "overrides",
+    "filters",
+    "parameters",
+    "plan",
+    "stall_fractions",
+    "instruction_mix",
+    "activity",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+fn topic(name: &str) -> &'static str {
+    TOPICS.iter().find(|topic| topic.name == name).unwrap().text
+}
+
+/// What links of a Markdown text lead to, without those into the web and into the page.
+fn links(text: &str) -> Vec<&str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let targets = targets.filter(|target| !target.contains("://") && !target.starts_with('#'));
+    targets.map(|target| target.split('#').next().unwrap()).collect()
+}
+
+/// A word of code in a text: the whole of it between back quotes.
+fn names(text: &str, word: &str) -> bool {
+    text.contains(&format!("`{word}`"))
+}
+
+#[test]
+fn the_readme_is_short_and_has_two_commands_to_start_with() {
+    let text = read("README.md");
+    let words = text.split_whitespace().count();
+    assert!(words <= README_WORDS, "{words} words");
+    let start = text.split("## Start").nth(1).unwrap().split("```").nth(1).unwrap();
+    let commands: Vec<&str> = start.lines().skip(1).collect();
+    let run = "cargo run --release -- analyze traces/samples/* --machine v100 --report out";
+    assert_eq!(commands, [run, "cargo test"]);
+}
+
+#[test]
+fn topics_are_neither_stubs_nor_books_and_say_what_for() {
+    for topic in TOPICS {
+        let words = topic.text.split_whitespace().count();
+        assert!(TOPIC_WORDS.contains(&words), "{}: {words} words", topic.name);
+        let opening = topic.text.lines().nth(2).unwrap();
+        assert!(opening.starts_with("Afterwards you can "), "{}: {opening}", topic.name);
+    }
+}
+
+#[test]
+fn every_file_of_the_guide_is_a_topic_and_in_the_readme() {
+    let linked = read("README.md");
+    let mut files = BTreeSet::new();
+    for entry in std::fs::read_dir(root().join("src/app/guide")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        files.extend(name.strip_suffix(".md").map(str::to_owned));
+    }
+    let topics: BTreeSet<String> = TOPICS.iter().map(|topic| topic.name.to_owned()).collect();
+    assert_eq!(files, topics);
+    for name in topics {
+        assert!(linked.contains(&format!("(src/app/guide/{name}.md)")), "{name}");
+    }
+}
+
+#[test]
+fn links_lead_to_files() {
+    let mut texts: Vec<PathBuf> =
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(PathBuf::from).to_vec();
+    texts.extend(TOPICS.iter().map(|t| PathBuf::from(format!("src/app/guide/{}.md", t.name))));
+    let (mut broken, mut found) = (Vec::new(), 0);
+    for path in texts {
+        let text = read(path.to_str().unwrap());
+        for target in links(&text) {
+            found += 1;
+            if !root().join(path.parent().unwrap()).join(target).exists() {
+                broken.push(format!("{}: {target}", path.display()));
+            }
+        }
+    }
+    assert!(found > 50, "{found} links");
+    assert!(broken.is_empty(), "{broken:?}");
+}
+
+#[test]
+fn every_topic_that_a_text_mentions_exists() {
+    let readme = read("README.md");
+    let texts = TOPICS.iter().map(|topic| topic.text).chain([readme.as_str()]);
+    for text in texts {
+        for rest in text.split("`gpumodel guide ").skip(1) {
+            let name = rest.split('`').next().unwrap();
+            assert!(name == "TOPIC" || TOPICS.iter().any(|topic| topic.name == name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_scheme_and_figure_is_in_its_topic() {
+    let schemes = TABLE.iter().map(|row| row.name);
+    let schemes = schemes.chain(QUEUE_TABLE.iter().map(|row| row.name));
+    let missing: Vec<&str> = schemes.filter(|name| !names(topic("schemes"), name)).collect();
+    assert!(missing.is_empty(), "schemes: {missing:?}");
+    let figures = FIGURES.iter().map(|figure| figure.name);
+    let missing: Vec<&str> = figures.filter(|name| !names(topic("figures"), name)).collect();
+    assert!(missing.is_empty(), "figures: {missing:?}");
+}
+
+/// Collects the keys of a document.
+fn keys(value: &Value, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                into.insert(key.clone());
+                if !OPEN.contains(&key.as_str()) {
+                    keys(inner, into);
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|inner| keys(inner, into)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// A record on `machine` of two small applications under `schemes`.
+fn record(machine: &str, schemes: &[&str]) -> Value {
+    let cache = tempfile::tempdir().unwrap();
+    let apps = ["A=synth:saxpy:scale=0.05", "B=synth:compute:scale=0.05"];
+    let mut request = AnalyzeRequest::new(apps.map(AppName::parse).to_vec(), machine, cache.path());
+    request.schemes = schemes.iter().map(|scheme| (*scheme).to_owned()).collect();
+    serde_json::to_value(analyze(&request, &Unwatched).unwrap()).unwrap()
+}
+
+#[test]
+fn every_key_of_a_record_is_explained() {
+    let mut found = BTreeSet::new();
+    let warped_slicer = "warped-slicer:profile=offline";
+    keys(&record("v100", &["left-over", warped_slicer, "sim", "slate"]), &mut found);
+    keys(&record("ugpu", &["bp", "ugpu:epoch=500"]), &mut found);
+    assert!(found.len() > 150, "{} keys", found.len());
+    let missing: Vec<&String> = found.iter().filter(|key| !names(topic("results"), key)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn links_are_found() {
+    let text = "a [b](c.md), ![d](e.svg), [f](https://g) and [h](i.md#j), [k](#l)";
+    assert_eq!(links(text), ["c.md", "e.svg", "i.md"]);
+}
