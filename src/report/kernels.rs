@@ -246,6 +246,21 @@ pub(crate) const UNRECORDED: &str = "not recorded";
 /// Shares below this are rounding, not a part.
 pub(crate) const ROUNDING: f64 = 5e-4;
 
+/// The causes of stalls by name: a cause's place gives its colour and hatch, the same in
+/// every figure.
+const CAUSES: [&str; 5] = [
+    "barrier",
+    "execution_resource",
+    "instruction_buffer_empty",
+    "long_memory_latency",
+    "short_raw",
+];
+
+fn fill_of(cause: &str) -> Fill {
+    let place = CAUSES.iter().position(|known| *known == cause);
+    Fill::of(place.unwrap_or(CAUSES.len()) + 1)
+}
+
 /// The causes of `stacks` in stacking order: `issued` first, `idle` and what is
 /// not recorded last, the others by name; with the fill of each.
 pub(crate) fn causes<'a>(
@@ -262,7 +277,7 @@ pub(crate) fn causes<'a>(
     if names.contains(&"issued".to_string()) {
         found.push(("issued".into(), Fill::plain(Colour(0x2b, 0x2b, 0x2b))));
     }
-    found.extend(middle.zip(1..).map(|(name, i)| ((*name).clone(), Fill::of(i))));
+    found.extend(middle.map(|name| (String::clone(name), fill_of(name))));
     if names.contains(&"idle".to_string()) {
         found.push(("idle".into(), Fill::plain(Colour(0xe4, 0xe4, 0xe4))));
     }

@@ -109,7 +109,7 @@ fn missed_timed(run: &CoRun) -> Option<String> {
     let why = if run.cycles < look {
         format!("the run ended at cycle {}, before its first check at cycle {look}", run.cycles)
     } else {
-        format!("its first look, meant for cycle {look}, never came")
+        format!("its first check, meant for cycle {look}, never came")
     };
     let earlier = run
         .parameters
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_ends_before_the_first_look_is_said_with_the_setting() {
+    fn a_run_that_ends_before_the_first_check_is_said_with_the_setting() {
         let plan = json!({ "wake": [{ "at": 5000 }] });
         let start = DecisionRecord { wake: "start".into(), plan, ..DecisionRecord::default() };
         let epoch = [(String::from("epoch"), String::from("5000"))];
@@ -213,7 +213,7 @@ mod tests {
             ..CoRun::default()
         };
         let said = missed_timed(&run).unwrap();
-        assert!(said.starts_with("the run ended at cycle 900, before its first look"), "{said}");
+        assert!(said.starts_with("the run ended at cycle 900, before its first check"), "{said}");
         assert!(said.ends_with("every 5000 cycles: set epoch= to fewer"), "{said}");
         let long = CoRun { cycles: 9000, parameters: [].into(), ..run.clone() };
         let said = missed_timed(&long).unwrap();

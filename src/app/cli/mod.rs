@@ -1,6 +1,6 @@
 //! The command line: turns arguments into requests, one file per verb. No computation.
 //!
-//! To add a verb: one file here and one row in `Verb`.
+//! To add a verb: one file here, its `mod` line, a variant of `Verb` and a line in `run`.
 
 mod analyze;
 mod compare;
@@ -35,7 +35,7 @@ pub(crate) type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 
 /// What happens when several GPU kernels share one GPU, from their traces.
 #[derive(Debug, Parser)]
-#[command(name = "gpumodel", version, about, propagate_version = true)]
+#[command(name = "gpumodel", version, propagate_version = true)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -63,6 +63,7 @@ enum Verb {
 /// or a cell of a sweep failed, 2 bad usage or bad input, 130 interrupted.
 #[must_use]
 pub fn main() -> ExitCode {
+    // Bad usage ends here, with exit code 2 as well.
     let arguments = Arguments::parse();
     interrupt::listen();
     match run(arguments.verb) {

@@ -12,6 +12,7 @@ mod write_rule;
 
 pub(crate) use index::SetIndex;
 pub(crate) use mshr::{Merge, Mshr};
+pub use replacement::ReplacementPolicy;
 pub(crate) use replacement::line_order::LineOrder;
 pub(crate) use table::Table;
 pub(crate) use tags::{Found, TagArray, WriteBack};

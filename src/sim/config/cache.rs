@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::cache::ReplacementPolicy;
+
 use gpumodel_core::units::{SECTOR_BYTES, to_u32};
 
 /// Geometry and policies of a sectored cache.
@@ -101,20 +103,4 @@ pub enum AllocatePolicy {
     OnMiss,
     /// A way is taken when the data arrives.
     OnFill,
-}
-
-/// Which line of a set makes room. Ways without a line come first; a line with a
-/// sector on its way always stays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReplacementPolicy {
-    /// The least recently used.
-    #[default]
-    Lru,
-    /// The one that came first.
-    Fifo,
-    /// The one that a binary tree of pointers away from the last uses ends at.
-    TreeLru,
-    /// Any; the same ones in every run.
-    Random,
 }

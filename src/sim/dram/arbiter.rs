@@ -1,5 +1,8 @@
 //! Which commands could be sent for the waiting requests, when, and which goes first.
 //!
+//! FR-FCFS: the earliest command first, so row hits before rows that must be opened, then
+//! the order of arrival.
+//!
 //! Requests that opened their row go before everything else, maintenance before ordinary
 //! work, and each gap of the standard holds.
 

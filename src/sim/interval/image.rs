@@ -163,7 +163,8 @@ macro_rules! one_word {
             }
 
             fn read(words: &mut Unread<'_>) -> Option<Self> {
-                $read(words.next()?)
+                let word = words.next()?;
+                $read(word)
             }
         }
     )+};

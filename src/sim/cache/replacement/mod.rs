@@ -6,8 +6,8 @@ mod lru;
 mod random;
 mod tree_lru;
 
-use crate::config::ReplacementPolicy;
 use gpumodel_core::units::to_usize;
+use serde::{Deserialize, Serialize};
 
 /// A replacement policy over the ways of all sets, numbered set by set.
 pub(super) trait Replacement {
@@ -28,7 +28,21 @@ pub(super) trait Replacement {
 /// The policies by their names in machine files. An enum: its branch is always predicted,
 /// where a trait object would need a call through a pointer.
 macro_rules! policies {
-    ($($name:ident: $policy:ty),+ $(,)?) => {
+    ($($(#[$about:meta])+ $name:ident: $policy:ty),+ $(,)?) => {
+        /// Which line of a set is evicted. Ways without a line come first; a line with a
+        /// sector on its way always stays.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum ReplacementPolicy {
+            $($(#[$about])+ $name),+
+        }
+
+        #[cfg(test)]
+        impl ReplacementPolicy {
+            /// Every policy.
+            pub(crate) const ALL: &[Self] = &[$(Self::$name),+];
+        }
+
         /// The policy of one cache.
         #[derive(Clone, Debug)]
         pub(super) enum Policy {
@@ -79,11 +93,17 @@ macro_rules! policies {
     };
 }
 
-// One row per policy; its name is also a variant of `ReplacementPolicy` in `config/cache.rs`.
+// One row per policy. Its name in kebab case is that in machine files
+// (`l1.cache.replacement`, `l2.cache.replacement`).
 policies! {
+    /// The least recently used.
+    #[default]
     Lru: lru::Lru,
+    /// The one that came first.
     Fifo: fifo::Fifo,
+    /// The one that a binary tree of pointers away from the last uses ends at.
     TreeLru: tree_lru::TreeLru,
+    /// Any; the same ones in every run.
     Random: random::Random,
 }
 
