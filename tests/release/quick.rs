@@ -41,6 +41,6 @@ fn the_short_version_of_all_papers_is_the_one_in_reports() {
     let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&found), names(&expected));
     for (name, text) in &expected {
-        assert!(found[name] == *text, "{name} is another; BLESS=1 writes it anew");
+        assert!(found[name] == *text, "{name} is another; BLESS=1 writes it again");
     }
 }
