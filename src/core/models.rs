@@ -133,11 +133,30 @@ impl ModelFiles {
     }
 }
 
-/// Reads a text file of bounded size; bytes that are no UTF-8 are replaced.
+/// Reads a text file of bounded size.
+///
+/// # Errors
+/// [`ModelFileError::Read`], also for bytes that are no UTF-8, with the first one's line, and
+/// [`ModelFileError::TooLarge`].
+pub fn read_text(path: &Path) -> Result<String, ModelFileError> {
+    String::from_utf8(read_bytes(path)?).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let line = 1 + error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count();
+        let why = format!("line {line} is no UTF-8 text; is this the right file?");
+        let source = io::Error::new(io::ErrorKind::InvalidData, why);
+        ModelFileError::Read { path: path.into(), source }
+    })
+}
+
+/// The same for text of other programs: bytes that are no UTF-8 are replaced.
 ///
 /// # Errors
 /// [`ModelFileError::Read`] and [`ModelFileError::TooLarge`].
-pub fn read_text(path: &Path) -> Result<String, ModelFileError> {
+pub fn read_text_lossy(path: &Path) -> Result<String, ModelFileError> {
+    Ok(String::from_utf8_lossy(&read_bytes(path)?).into_owned())
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, ModelFileError> {
     let refuse = |source| ModelFileError::Read { path: PathBuf::from(path), source };
     let file = fs::File::open(path).map_err(refuse)?;
     let mut bytes = Vec::new();
@@ -146,5 +165,5 @@ pub fn read_text(path: &Path) -> Result<String, ModelFileError> {
     if size > FILE_LIMIT {
         return Err(ModelFileError::TooLarge { path: path.into(), bytes: size, limit: FILE_LIMIT });
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(bytes)
 }

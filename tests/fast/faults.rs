@@ -46,6 +46,21 @@ fn faults_name_file_line_and_the_nearest_word() {
 }
 
 #[test]
+fn bytes_that_are_no_text_are_refused_with_their_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.toml");
+    fs::write(&path, b"description = 'a'\n# 20 \xb0C\n").unwrap();
+    let name = path.to_str().unwrap();
+    let workload = Workload::load(name, &gpumodel::models()).unwrap_err();
+    let machine = gpumodel::models().machine(name, &[]).unwrap_err();
+    for error in [&workload as &dyn std::error::Error, &machine] {
+        let cause = error.source().map(ToString::to_string).unwrap_or_default();
+        assert!(error.to_string().contains("w.toml"), "{error}");
+        assert!(cause.starts_with("line 2 is no UTF-8"), "{error}: {cause}");
+    }
+}
+
+#[test]
 fn a_scale_that_a_workload_lacks_is_refused() {
     let good = small("'EXIT',");
     for (scale, word) in [(2.0, "[scaled]"), (0.0, "above 0"), (f64::NAN, "above 0")] {

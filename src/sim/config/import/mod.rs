@@ -19,7 +19,7 @@ use self::memory::write_memory;
 use self::options::{Entry, Options};
 use self::sheet::Sheet;
 use super::error::SpecError;
-use gpumodel_core::models::read_text;
+use gpumodel_core::models::read_text_lossy;
 
 /// A machine file made from a foreign configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct ImportLabel {
 pub fn import_accelsim(files: &[PathBuf], label: &ImportLabel) -> Result<Import, SpecError> {
     let mut texts = Vec::new();
     for path in files {
-        texts.push((path.display().to_string(), read_text(path)?));
+        texts.push((path.display().to_string(), read_text_lossy(path)?));
     }
     let mut options = Options::read(&texts)?;
     let mut sheet = Sheet::default();

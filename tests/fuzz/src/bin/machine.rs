@@ -38,7 +38,10 @@ fn machine(place: &Place, bytes: &[u8]) {
 
 fn table(place: &Place, bytes: &[u8]) {
     place.file("isa/mine.toml", bytes);
-    let models = gpumodel::app::models(Some(place.path())).expect("readable files");
+    let models = match gpumodel::app::models(Some(place.path())) {
+        Ok(models) => models,
+        Err(error) => return named(&error, "mine"),
+    };
     match IsaTable::load(&models, "mine") {
         Ok(table) => assert!(table.opcodes().count() < 100_000),
         Err(error) if error.to_string().starts_with("no `") => {}

@@ -81,7 +81,10 @@ fn queue(place: &Place, bytes: &[u8]) {
 
 fn paper(place: &Place, bytes: &[u8]) {
     place.file("papers/mine.toml", bytes);
-    let models = gpumodel::app::models(Some(place.path())).expect("readable files");
+    let models = match gpumodel::app::models(Some(place.path())) {
+        Ok(models) => models,
+        Err(error) => return named(&error, "mine.toml"),
+    };
     match Paper::load(&models, "mine") {
         Ok(paper) => assert_eq!(paper.name, "mine"),
         Err(error) => named(&error, "mine.toml"),
