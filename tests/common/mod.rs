@@ -4,6 +4,7 @@
 pub(crate) mod compression;
 pub(crate) mod memlog_text;
 pub(crate) mod packing;
+pub(crate) mod program;
 pub(crate) mod rendering;
 pub(crate) mod skip;
 pub(crate) mod sweep_place;

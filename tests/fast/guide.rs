@@ -1,19 +1,8 @@
 //! Does `gpumodel guide` show its topics and refuse others, and do shells get completions?
 
-use assert_cmd::Command;
 use gpumodel::app::guide::TOPICS;
 
-fn gpumodel(words: &[&str]) -> assert_cmd::assert::Assert {
-    Command::new(assert_cmd::cargo::cargo_bin!("gpumodel")).args(words).assert()
-}
-
-fn stdout(assert: &assert_cmd::assert::Assert) -> String {
-    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
-}
-
-fn stderr(assert: &assert_cmd::assert::Assert) -> String {
-    String::from_utf8(assert.get_output().stderr.clone()).unwrap()
-}
+use crate::common::program::{gpumodel, stderr, stdout};
 
 #[test]
 fn without_a_topic_it_lists_all_with_one_line_each() {

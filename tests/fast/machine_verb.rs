@@ -2,19 +2,7 @@
 
 use std::fs;
 
-use assert_cmd::Command;
-
-fn gpumodel(words: &[&str]) -> assert_cmd::assert::Assert {
-    Command::new(assert_cmd::cargo::cargo_bin!("gpumodel")).args(words).assert()
-}
-
-fn stdout(assert: &assert_cmd::assert::Assert) -> String {
-    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
-}
-
-fn stderr(assert: &assert_cmd::assert::Assert) -> String {
-    String::from_utf8(assert.get_output().stderr.clone()).unwrap()
-}
+use crate::common::program::{gpumodel, stderr, stdout};
 
 #[test]
 fn list_and_show_give_json() {

@@ -1,0 +1,19 @@
+//! The program as a user runs it.
+
+use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+
+/// `gpumodel` with these words, run.
+pub fn gpumodel(words: &[&str]) -> Assert {
+    Command::new(assert_cmd::cargo::cargo_bin!("gpumodel")).args(words).assert()
+}
+
+/// What it wrote to standard output.
+pub fn stdout(assert: &Assert) -> String {
+    String::from_utf8(assert.get_output().stdout.clone()).unwrap()
+}
+
+/// What it wrote to standard error.
+pub fn stderr(assert: &Assert) -> String {
+    String::from_utf8(assert.get_output().stderr.clone()).unwrap()
+}
