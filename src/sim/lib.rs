@@ -5,7 +5,7 @@
 //! controllers): event-driven, every queue finite. Analytic where only arithmetic happens:
 //! between memory instructions a warp's instructions are one issue interval with a length
 //! alone and demands on issue slot and units ([`interval`]); the intervals of a scheduler
-//! share its slots as fluids (`sm/issue_bandwidth.rs`). Cost grows with memory requests and
+//! share its slots as fluids (`sm/scheduler/issue_bandwidth.rs`). Cost grows with memory requests and
 //! intervals, not with cycles.
 //!
 //! | room | holds |

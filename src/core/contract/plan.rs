@@ -55,7 +55,7 @@ pub struct Region {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Freed {
-    /// Nobody uses it.
+    /// It stays unused.
     #[default]
     Idle,
     /// When one application is left, it has the whole machine.

@@ -90,7 +90,7 @@ impl Placement {
 
     /// The nearest free place for the left middle of `text` next to `point`, which is then
     /// taken; `None` where there is none.
-    pub(crate) fn beside(
+    pub(crate) fn next_to(
         &mut self,
         text: &str,
         size: f64,
@@ -99,7 +99,7 @@ impl Placement {
         self.place(text_width(text, size), size, point)
     }
 
-    /// As [`Self::beside`], for a text that is so wide.
+    /// As [`Self::next_to`], for a text that is so wide.
     pub(crate) fn place(&mut self, width: f64, size: f64, near: (f64, f64)) -> Option<(f64, f64)> {
         let places = [6.0, 12.0, 20.0, 30.0, 42.0, 56.0].into_iter().flat_map(|far| {
             let (left, middle, up) = (-far - width, -width / 2.0, far + size / 2.0 - 4.0);
@@ -130,7 +130,7 @@ mod tests {
     fn labels_avoid_each_other_until_there_is_no_room() {
         let mut placement = Placement::new(Area::new(0.0, 0.0, 100.0, 40.0));
         placement.take_point((50.0, 20.0), 4.0);
-        let placed = (0..50).filter_map(|_| placement.beside("name", 10.0, (50.0, 20.0))).count();
+        let placed = (0..50).filter_map(|_| placement.next_to("name", 10.0, (50.0, 20.0))).count();
         assert!((2..20).contains(&placed), "{placed} labels of 10 x 26 in 100 x 40");
     }
 }

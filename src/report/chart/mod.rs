@@ -25,4 +25,4 @@ pub(crate) use heat::{Shades, explain, heads, shaded};
 pub(crate) use layout::{Entry, LABEL, Layout, NOTE, Swatch};
 pub(crate) use panels::{CountPlot, Panel, RANKED, Ranks, panels};
 pub(crate) use style::{Colour, Fill, HATCHED, INK, PAPER, REST, SOFT_INK};
-pub(crate) use text::{Anchor, beside, fit, fit_heavy, heavy_width, name_room, text_width};
+pub(crate) use text::{Anchor, fit, fit_heavy, heavy_width, left_of, name_room, text_width};

@@ -148,7 +148,7 @@ pub(super) fn names(canvas: &mut Canvas, all: &[Named<'_>], top: f64) -> f64 {
 
 /// Writes a name left of `(x, y)`, within `room`: in two lines where it is too long for one,
 /// and cut where it is for those.
-pub(crate) fn beside(canvas: &mut Canvas, name: &str, (x, y): (f64, f64), room: f64) {
+pub(crate) fn left_of(canvas: &mut Canvas, name: &str, (x, y): (f64, f64), room: f64) {
     if text_width(name, LABEL) <= room {
         canvas.write(name, (x, y), LABEL, Anchor::Right);
         return;

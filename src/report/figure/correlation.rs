@@ -123,7 +123,7 @@ fn marks(
             fit(short_app(&row.label()), NOTE, 130.0),
             pair.error.unwrap_or(0.0)
         );
-        if let Some(place) = free.beside(&text, NOTE, at) {
+        if let Some(place) = free.next_to(&text, NOTE, at) {
             let label = Label::new(text, place, NOTE, Anchor::Left);
             layout.canvas.leader(&label.area(), at);
             layout.canvas.text(label);

@@ -109,7 +109,7 @@ impl<'a> FigureInput<'a> {
     /// With the gains of schemes over the baseline by the metric that a paper prints, in
     /// percent: both ends.
     #[must_use]
-    pub fn beside(self, published: &'a BTreeMap<String, [f64; 2]>) -> Self {
+    pub fn with_published(self, published: &'a BTreeMap<String, [f64; 2]>) -> Self {
         Self { published: Some(published), ..self }
     }
 

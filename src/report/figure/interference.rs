@@ -15,7 +15,7 @@ const GAP: f64 = 16.0;
 /// Height of a cell at least and at most.
 const CELL: (f64, f64) = (11.0, 34.0);
 /// Classes up to which two maps stand side by side.
-const BESIDE: usize = 5;
+const SIDE_BY_SIDE: usize = 5;
 /// A value of a cell and how it is written.
 type Value = Option<(f64, String)>;
 
@@ -39,7 +39,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let (low, high) = values.fold((1.0_f64, 1.0_f64), |(l, h), v| (l.min(v), h.max(v)));
     let shades = Shades::new(low, high);
     let mut layout = input.layout("Slow-down of classes that share a GPU");
-    if known.classes.len() <= BESIDE && !layout.narrow() {
+    if known.classes.len() <= SIDE_BY_SIDE && !layout.narrow() {
         side_by_side(&mut layout, known, &maps, &shades);
     } else {
         for map in &maps {

@@ -118,7 +118,7 @@ impl Panel<'_> {
     fn draw(&self, layout: &mut Layout, division: &Division, area: &Area, time: &Scale) {
         let middle = area.y + area.height / 2.0;
         let at = (area.x - NUMBERS, middle);
-        beside(&mut layout.canvas, &self.name, at, area.x - NUMBERS - 8.0);
+        left_of(&mut layout.canvas, &self.name, at, area.x - NUMBERS - 8.0);
         if division.merged.0 > 1 {
             let words = format!("{} SMs per row", division.merged.0);
             let at = (area.x - NUMBERS, middle + 14.0);

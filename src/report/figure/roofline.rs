@@ -135,8 +135,8 @@ fn draw_roofs(layout: &mut Layout, roofs: &Roofs, x: &Scale, y: &Scale, free: &m
         let (from, to) = (foot(peak), corner(peak));
         let text = format!("{name} {} GB/s", short(peak * float(SECTOR_BYTES)));
         let along = |part: f64| (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part);
-        let beside = |near: (f64, f64)| Some((near, free.beside(&text, NOTE, near)?));
-        if let Some((near, at)) = ALONG.into_iter().map(along).find_map(beside) {
+        let next_to = |near: (f64, f64)| Some((near, free.next_to(&text, NOTE, near)?));
+        if let Some((near, at)) = ALONG.into_iter().map(along).find_map(next_to) {
             let label = Label::new(text, at, NOTE, Anchor::Left).coloured(colour);
             layout.canvas.leader(&label.area(), near);
             layout.canvas.text(label);

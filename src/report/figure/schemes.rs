@@ -94,7 +94,7 @@ fn draw_row(
     }
     let mut y = top + 3.0 + ROW / 2.0;
     for name in names {
-        beside(&mut layout.canvas, name, (left - 6.0, y), left - 14.0);
+        left_of(&mut layout.canvas, name, (left - 6.0, y), left - 14.0);
         y += ROW;
     }
     layout.skip(30.0 + height + 24.0);

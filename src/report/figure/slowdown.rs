@@ -8,7 +8,7 @@ const MIXES: usize = 12;
 /// Mixes up to which one stands above the other.
 const STACKED: usize = 4;
 /// Applications whose bars have room in one of two columns.
-const BESIDE: usize = 14;
+const SIDE_BY_SIDE: usize = 14;
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let records = input.mixes()?;
@@ -29,8 +29,8 @@ fn panels(layout: &mut Layout, records: &[&Analysis], labels: &[String]) {
     let most = records.iter().map(|record| most(record)).max().unwrap_or(0);
     let highest = records.iter().map(|record| highest(&clusters(record, true)));
     let top = highest.fold(0.0, f64::max);
-    let beside = records.len() > STACKED && most <= BESIDE && !layout.narrow();
-    let columns = if beside { 2 } else { 1 };
+    let side_by_side = records.len() > STACKED && most <= SIDE_BY_SIDE && !layout.narrow();
+    let columns = if side_by_side { 2 } else { 1 };
     layout.side_by_side(columns, records.len(), |layout, place| {
         let record = records[place];
         if records.len() > 1 {

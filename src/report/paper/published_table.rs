@@ -583,7 +583,7 @@ mod tests {
                 ),
                 value("", "ipc", numbers(&[0.5, 1.0]), None),
             ],
-            Some("Nobody knows."),
+            Some("The paper does not say."),
         );
         for line in [
             "| even | A + B | 4, 3 | 4, 1 | 0, -2 |",
@@ -591,7 +591,7 @@ mod tests {
             "| MC | M | 1.5, 1.6 | 3.2 | +100.0 % |",
             "| class | A | M | C | another |",
             "| ipc |  | 0.5, 1 | – | – |",
-            "–: Nobody knows.",
+            "–: The paper does not say.",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }

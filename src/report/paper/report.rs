@@ -286,7 +286,7 @@ fn drawn(reproduced: &ReproducedFigure, records: &[Analysis]) -> Result<Drawing,
         alone_once(&mut some);
     }
     let mut input = FigureInput::new(if few { &some } else { records });
-    input = input.beside(&reproduced.published_percent);
+    input = input.with_published(&reproduced.published_percent);
     if let Some(scheme) = &figure.baseline {
         input = input.against(scheme);
     }

@@ -97,7 +97,7 @@ impl CellRecord {
     /// Cells that differ in their scheme alone, or in the build that ran them, have equal
     /// ones: mixing builds in a folder is reported.
     #[must_use]
-    pub fn beside(&self) -> Self {
+    pub fn without_scheme(&self) -> Self {
         Self {
             key: String::new(),
             program: String::new(),
@@ -325,7 +325,7 @@ impl SweepFiles {
         }
         if failure.is_file() {
             return match FailedCell::read(&failure) {
-                // Somebody runs it again, and has removed it meanwhile.
+                // Another process runs it again, and has removed it meanwhile.
                 Err(_) if !failure.is_file() => Ok(None),
                 read => read.map(|failed| Some(Err(failed))),
             };
@@ -367,7 +367,7 @@ fn keys(folder: &Path) -> Vec<String> {
 
 /// Cells of the same stores that differ in their scheme alone as one record, its co-runs in
 /// the order of the cells; cells of several builds too, as long as no scheme comes twice:
-/// then each build has a record of its own. Records that are no cells stay as they are.
+/// then each build has its own record. Records that are no cells stay as they are.
 #[must_use]
 pub fn joined(records: Vec<Analysis>) -> Vec<Analysis> {
     let mut mixes: Vec<Analysis> = Vec::new();
@@ -395,8 +395,8 @@ pub fn joined(records: Vec<Analysis>) -> Vec<Analysis> {
 /// What cells of one group have in common; `None`: the record is of no cell.
 fn group(record: &Analysis) -> Option<String> {
     let stores: Vec<&str> = record.solo.iter().map(|app| app.store_hash.as_str()).collect();
-    let beside = record.cell.as_ref()?.beside();
-    Some(format!("{beside:?} {} {stores:?}", record.machine.hash))
+    let conditions = record.cell.as_ref()?.without_scheme();
+    Some(format!("{conditions:?} {} {stores:?}", record.machine.hash))
 }
 
 /// Whether a co-run of `record` is one of `mix` already.

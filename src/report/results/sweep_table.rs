@@ -106,7 +106,7 @@ fields! {
 }
 
 /// What stands between the values of the applications of a mix, as between their names.
-const BESIDE: &str = " + ";
+const SEPARATOR: &str = " + ";
 
 /// The row of a cell: what it is, how it ended, and its figures of merit.
 pub(super) fn cell_row(cell: &CellRecord, outcome: &Result<Analysis, FailedCell>) -> Row {
@@ -154,7 +154,7 @@ fn identity(cell: &CellRecord, record: Option<&Analysis>) -> Row {
         ("window_cycles", cell.window_cycles.into()),
         ("arrival_cycles", settings(&cell.arrival_cycles).into()),
         ("build", cell.build.as_str().into()),
-        ("store_hashes", hashes.map(|hashes| hashes.join(BESIDE)).into()),
+        ("store_hashes", hashes.map(|hashes| hashes.join(SEPARATOR)).into()),
     ]);
     row
 }

@@ -27,7 +27,7 @@ struct Coming {
     line: u32,
     /// When it arrives; [`NEVER`] while the L2 has not answered.
     ready: Cycle,
-    /// Nobody has asked for it yet.
+    /// It was fetched ahead: no warp has asked for it yet.
     ahead: bool,
 }
 

@@ -29,7 +29,7 @@ pub(in crate::sm) struct Waiting {
 }
 
 impl Waiting {
-    /// Nobody of `kernel` waits.
+    /// No warp of `kernel` waits.
     pub(in crate::sm) fn none(kernel: u32) -> Self {
         Self { kernel, memory: 0, barrier: 0, resource: 0, fetch: 0 }
     }
