@@ -1,11 +1,12 @@
 //! Applications as users name them: a store, or anything that converts to one.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use gpumodel_trace::{Filter, Progress, Store, TraceError, workload};
+use gpumodel_trace::{Filter, Progress, Store, TraceError, source_name, workload};
 
 use crate::RunError;
-use crate::cache::stores::{model_store, trace_store};
+use crate::cache::stores::{cached_model, cached_trace, model_store, trace_store};
 
 /// The prefix of workload models.
 const SYNTH: &str = "synth:";
@@ -27,18 +28,18 @@ impl AppName {
     /// Reads `[NAME=]PATH`; the default name is [`default_name`]'s. Text with a slash or with
     /// the end of a scale is a name only if the path behind it exists.
     #[must_use]
-    pub fn parse(typed: &str) -> Self {
+    pub fn parse(typed: impl AsRef<OsStr>) -> Self {
+        let typed = typed.as_ref();
         let whole = PathBuf::from(typed);
-        let names = |name: &str, path: &str| {
-            let exists = path.starts_with(SYNTH) || Path::new(path).exists();
+        if is_model(&whole) {
+            return Self { name: typed.to_string_lossy().into_owned(), path: whole };
+        }
+        let names = |name: &str, path: &Path| {
+            let exists = is_model(path) || path.exists();
             !name.is_empty() && (exists || !name.contains('/') && !name.ends_with(SCALE_OF))
         };
-        let typed_name = if typed.starts_with(SYNTH) { None } else { typed.split_once('=') };
-        match typed_name {
-            Some((name, path)) if names(name, path) && !whole.exists() => {
-                Self { name: name.to_owned(), path: PathBuf::from(path) }
-            }
-            _ if typed.starts_with(SYNTH) => Self { name: typed.to_owned(), path: whole },
+        match split_name(typed) {
+            Some((name, path)) if names(&name, &path) && !whole.exists() => Self { name, path },
             _ => Self { name: default_name(&whole), path: whole },
         }
     }
@@ -54,6 +55,25 @@ impl AppName {
     }
 }
 
+/// Whether an application is a workload model.
+fn is_model(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().starts_with(SYNTH.as_bytes())
+}
+
+/// What stands before and after the first `=`.
+fn split_name(typed: &OsStr) -> Option<(String, PathBuf)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        let bytes = typed.as_bytes();
+        let at = bytes.iter().position(|&byte| byte == b'=')?;
+        let name = String::from_utf8_lossy(&bytes[..at]).into_owned();
+        Some((name, PathBuf::from(OsStr::from_bytes(&bytes[at + 1..]))))
+    }
+    #[cfg(not(unix))]
+    typed.to_str()?.split_once('=').map(|(name, path)| (name.to_owned(), PathBuf::from(path)))
+}
+
 /// The name or path of a workload model without its scale.
 fn without_scale(model: &str) -> &str {
     model.split_once(SCALE).map_or(model, |(name, _)| name)
@@ -63,6 +83,11 @@ fn without_scale(model: &str) -> &str {
 /// scale, which may be misspelt, no dot.
 fn is_path(model: &str) -> bool {
     model.contains('/') || model.split(':').next().is_some_and(|name| name.contains('.'))
+}
+
+/// The workload model that an application is, with its scale.
+pub(super) fn model(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix(SYNTH)
 }
 
 /// Splits a workload model from its scale; the default is 1.
@@ -91,14 +116,14 @@ fn hint(path: &Path) -> String {
     if is_model { format!(" (did you mean {SYNTH}{typed}?)") } else { String::new() }
 }
 
-/// The last two components of a path, the last one without its extension.
+/// The name of an application by what it was made from: what its store remembers, else
+/// [`source_name`] of its path.
 #[must_use]
 pub fn default_name(path: &Path) -> String {
-    let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let last = if full.is_dir() { full.file_name() } else { full.file_stem() };
-    let last = last.unwrap_or_default().to_string_lossy().into_owned();
-    let parent = full.parent().and_then(Path::file_name);
-    parent.map_or_else(|| last.clone(), |parent| format!("{}/{last}", parent.to_string_lossy()))
+    let store = Some(path).filter(|path| Store::recognise(path)).map(Store::open);
+    let remembered =
+        store.and_then(Result::ok).and_then(|store| store.source_name().map(str::to_owned));
+    remembered.unwrap_or_else(|| source_name(path))
 }
 
 /// An application ready to run.
@@ -165,7 +190,7 @@ impl AppStore {
         progress: &dyn Progress,
     ) -> Result<Self, RunError> {
         let path = &typed.path;
-        if let Some(workload) = path.to_str().and_then(|text| text.strip_prefix(SYNTH)) {
+        if let Some(workload) = model(path) {
             let (path, warnings) = model_store(scaled(workload)?, models, cache, progress)?;
             return Ok(Self { path, warnings });
         }
@@ -177,6 +202,26 @@ impl AppStore {
         }
         let (path, warnings) = trace_store(path, cache, progress)?;
         Ok(Self { path, warnings })
+    }
+
+    /// The path of the store of `typed` without converting anything; `None`: it is still to be
+    /// converted.
+    ///
+    /// # Errors
+    /// As [`App::open`].
+    pub(super) fn find(
+        typed: &AppName,
+        models: Option<&Path>,
+        cache: &Path,
+    ) -> Result<Option<PathBuf>, RunError> {
+        let path = &typed.path;
+        if let Some(workload) = model(path) {
+            return cached_model(scaled(workload)?, models, cache);
+        }
+        if !path.exists() {
+            return Err(RunError::NoApp { path: path.clone(), hint: hint(path) });
+        }
+        if Store::recognise(path) { Ok(Some(path.clone())) } else { cached_trace(path, cache) }
     }
 }
 

@@ -9,7 +9,7 @@ use super::chart::{Colour, Fill, fit, text_width};
 use super::format::{float, plain_name, ratio};
 use super::mix::{apart, machine_words};
 use crate::group_by;
-use crate::results::{Analysis, AppRecord, KernelRecord, UnitShares};
+use crate::results::{Analysis, AppRecord, KernelRecord, UnitShares, last_component};
 
 /// Launches of one kernel (or the rest of a long list) added up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -138,11 +138,6 @@ fn joined(groups: &[Group]) -> Group {
     rest
 }
 
-/// The last part of an application's path.
-pub(crate) fn short_app(app: &str) -> &str {
-    app.rsplit('/').find(|part| !part.is_empty()).unwrap_or(app)
-}
-
 /// The room that the titles of `groups` need at text `size`, at most `most`.
 pub(crate) fn title_room(groups: &[Group], size: f64, most: f64) -> f64 {
     let width = |group: &Group| text_width(&group.title(size, f64::MAX), size);
@@ -157,7 +152,7 @@ fn name_apart(groups: &mut [Group], runs: &[(&Analysis, &AppRecord)]) {
     let mut used = BTreeSet::new();
     for group in groups {
         if runs.len() > 1 && group.kernels == 1 {
-            let app = short_app(&runs[group.app].1.app);
+            let app = last_component(&runs[group.app].1.app);
             group.label = format!("{app}: {}{}", group.label, machines[group.app]);
         }
         let mut label = group.label.clone();
@@ -211,7 +206,7 @@ fn labels(runs: &[(&Analysis, &AppRecord)], order: &[(usize, &str)]) -> Vec<Stri
     let records: Vec<&Analysis> = runs.iter().map(|run| run.0).collect();
     let machines = machine_words(&records);
     let label = |&(index, kernel): &(usize, &str)| {
-        let app = short_app(&runs[index].1.app);
+        let app = last_component(&runs[index].1.app);
         let own = order.iter().filter(|other| other.0 == index).count();
         let label = match (runs.len(), own) {
             (1, _) => plain_name(kernel),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::kernels::short_app;
+use super::results::last_component;
 use crate::results::{Analysis, CoRun};
 use crate::{distinct, group_by};
 
@@ -30,7 +30,7 @@ pub(crate) fn machine_words(records: &[&Analysis]) -> Vec<String> {
 /// The applications that run together in `record`, by their short names.
 pub(crate) fn mix_name(record: &Analysis) -> String {
     let apps = record.coruns.first().map(|run| run.apps.as_slice()).unwrap_or_default();
-    apps.iter().map(|app| short_app(&app.app)).collect::<Vec<_>>().join("+")
+    apps.iter().map(|app| last_component(&app.app)).collect::<Vec<_>>().join("+")
 }
 
 /// The mixes of `records`, with what differs of the machines where the same applications

@@ -11,7 +11,7 @@ use super::ReportError;
 use super::document::{Block, html};
 use super::figure::{Drawing, FIGURES, FigureInput, Source};
 use super::format::{grouped, percent, rate, sectors};
-use super::results::{Analysis, AppRecord};
+use super::results::{Analysis, AppRecord, with_short_names};
 use super::table::{corun_blocks, kernel_table, launch_table, queue_blocks};
 
 /// What the record is called in the folder of a report.
@@ -57,6 +57,8 @@ pub enum Of {
 /// from the record is escaped.
 #[must_use]
 pub fn page(analysis: &Analysis, page_figures: &[PageFigure]) -> String {
+    let whole = analysis;
+    let analysis = &with_short_names(whole);
     let apps: Vec<&str> = analysis.solo.iter().map(|app| app.app.as_str()).collect();
     let named = match apps.len() {
         0 if !analysis.queues.is_empty() => "Queues".into(),
@@ -66,7 +68,7 @@ pub fn page(analysis: &Analysis, page_figures: &[PageFigure]) -> String {
     let title = format!("{named} on {}", analysis.machine.name);
     let figures = |of: Of| page_figures.iter().filter(move |figure| figure.of == of).map(figure);
     let mut blocks = vec![Block::Heading(1, title.clone())];
-    provenance(&mut blocks, analysis);
+    provenance(&mut blocks, whole);
     if !analysis.coruns.is_empty() {
         blocks.push(Block::Heading(2, "Together".into()));
         blocks.extend(corun_blocks(&analysis.coruns));
@@ -149,7 +151,7 @@ fn totals(app: &AppRecord) -> String {
 pub fn write_all(analysis: &Analysis, dir: &Path) -> Result<Vec<PathBuf>, ReportError> {
     fs::create_dir_all(dir)
         .map_err(|source| ReportError::File { path: dir.to_path_buf(), source })?;
-    let page_figures = page_figures(analysis);
+    let page_figures = page_figures(&with_short_names(analysis));
     let mut files = vec![
         (RECORD.to_string(), analysis.to_json()),
         ("kernels.csv".to_string(), analysis.kernels_csv()),

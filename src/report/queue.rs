@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::kernels::short_app;
 use super::mix::machine_words;
+use super::results::last_component;
 use crate::group_by;
 use crate::results::{
     Analysis, JobRecord, MachineRecord, NamedRun, Over, QueueGain, QueueRun, gains,
@@ -131,7 +131,7 @@ pub(crate) fn classes<'a>(record: &'a Analysis, runs: &[&'a QueueRun]) -> Vec<&'
 
 /// The name of an application without its suite.
 pub(crate) fn job_name(job: &JobRecord) -> &str {
-    short_app(&job.app)
+    last_component(&job.app)
 }
 
 /// What a gain is about, for readers.

@@ -4,8 +4,8 @@
 use gpumodel_core::units::{Cycle, to_u64};
 
 use super::format::float;
-use super::kernels::short_app;
 use super::mix::{apart, machine_words, names};
+use super::results::last_component;
 use crate::group_by;
 use crate::results::{Analysis, AppRecord, CoRun, CoRunApp};
 
@@ -113,7 +113,8 @@ pub(crate) fn subjects<'a>(runs: &[SoloRun<'a>]) -> Vec<Subject<'a>> {
     let records: Vec<&Analysis> =
         runs.iter().map(|runs: &Vec<SoloRun<'_>>| runs[0].record).collect();
     let words = machine_words(&records);
-    let labels = keys.iter().zip(words).map(|(key, words)| short_app(key.1).to_owned() + &words);
+    let labels =
+        keys.iter().zip(words).map(|(key, words)| last_component(key.1).to_owned() + &words);
     let labels = apart(labels.collect());
     labels.into_iter().zip(runs).map(|(label, runs)| Subject { label, runs }).collect()
 }

@@ -54,7 +54,7 @@ pub use error::TraceError;
 pub use filter::{CtaChoice, Filter, KernelIds, NamePattern};
 pub use import::{
     ConvertReport, ConvertRequest, Progress, SharedProgress, Silent, convert, convert_workload,
-    expand, sources,
+    expand, source_name, sources,
 };
 pub use store::{
     Command, Cta, CtaTrailingFields, KernelSummary, Store, TraceStatistics, WarpCursor, export,

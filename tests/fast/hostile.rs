@@ -113,7 +113,7 @@ fn taken(bytes: &[u8], deep: bool) -> bool {
 
 /// The main job on a store: it ends with a record or with an error that names it.
 fn analyzed(store: &Path, folder: &Path) {
-    let app = AppName::parse(&store.to_string_lossy());
+    let app = AppName::parse(store);
     let request = AnalyzeRequest::new(vec![app], "gtx-1080", folder);
     if let Err(error) = analyze(&request, &Unwatched) {
         assert!(error.to_string().contains("out"), "{error}");

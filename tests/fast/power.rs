@@ -12,7 +12,7 @@ fn samples(machine: &str, cache: &Path) -> Vec<AppRecord> {
     let mut paths: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    let apps = paths.iter().map(|path| AppName::parse(&path.display().to_string())).collect();
+    let apps = paths.iter().map(AppName::parse).collect();
     analyze(&AnalyzeRequest::new(apps, machine, cache), &Unwatched).unwrap().solo
 }
 

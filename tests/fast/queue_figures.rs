@@ -2,7 +2,7 @@
 
 use assert_cmd::Command;
 use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Source};
-use gpumodel::report::results::Analysis;
+use gpumodel::report::results::{Analysis, with_short_names};
 use gpumodel::report::{ReportError, page, table, write_all};
 
 use crate::covering::clear;
@@ -169,7 +169,7 @@ fn plot_takes_the_queue_from_the_command_line() {
         command.assert()
     };
     plot("A-3").success();
-    let records = [record];
+    let records = [with_short_names(&record)];
     let drawing =
         Figure::named("schedule").unwrap().draw(&FigureInput::new(&records).of("A-3")).unwrap();
     assert_eq!(std::fs::read_to_string(&svg).unwrap(), drawing.svg);

@@ -4,7 +4,7 @@ use std::fs;
 
 use assert_cmd::Command;
 use gpumodel::report::figure::{Choice, FIGURES, Figure, FigureInput};
-use gpumodel::report::results::{Analysis, CellRecord};
+use gpumodel::report::results::{Analysis, CellRecord, with_short_names};
 use gpumodel::report::{ReportError, page, table, write_all};
 
 use crate::drawn::{compared, draw, input, shown};
@@ -209,8 +209,8 @@ fn the_report_folder_is_whole_and_the_same_twice() {
     for expected in [
         "record.json",
         "kernels.csv",
-        "apps-one-stalls.svg",
-        "apps-two-timeline.svg",
+        "one-stalls.svg",
+        "two-timeline.svg",
         "schemes.svg",
         "index.html",
     ] {
@@ -294,7 +294,10 @@ fn plot_draws_from_the_command_line() {
         .arg(&target)
         .assert()
         .success();
-    assert_eq!(fs::read_to_string(&target).unwrap(), draw("stalls", &small()).unwrap().svg);
+    assert_eq!(
+        fs::read_to_string(&target).unwrap(),
+        draw("stalls", &with_short_names(&small())).unwrap().svg
+    );
     let narrow = ["--figure", "stalls", "--width", "one", "-o", "-"];
     let drawn = gpumodel().arg("plot").arg(&record).args(narrow).assert().success();
     let svg = String::from_utf8(drawn.get_output().stdout.clone()).unwrap();

@@ -40,7 +40,7 @@ fn run(folder: &Path, text: &str, sample: Option<SampleRequest>, seed: u64) -> A
         seed,
         sample,
         ..AnalyzeRequest::new(
-            vec![AppName::parse(&format!("synth:{}", file.display()))],
+            vec![AppName::parse(format!("synth:{}", file.display()))],
             "v100",
             &folder.join("cache"),
         )

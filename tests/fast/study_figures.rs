@@ -319,10 +319,10 @@ fn the_report_of_applications_alone_holds_what_each_kernel_takes() {
     let files = write_all(&small(), folder.path()).unwrap();
     let named = |name: &str| files.iter().any(|file| file.ends_with(name));
     for name in ["residence", "issue-slots"] {
-        assert!(named(&format!("apps-one-{name}.svg")) && named(&format!("apps-one-{name}.csv")));
+        assert!(named(&format!("one-{name}.svg")) && named(&format!("one-{name}.csv")));
     }
     let text = std::fs::read_to_string(folder.path().join("index.html")).unwrap();
-    assert!(text.contains("<figure id=\"apps-one-issue-slots\">"));
+    assert!(text.contains("<figure id=\"one-issue-slots\">"));
     for figure in FIGURES.iter().filter(|figure| figure.source == Source::Study) {
         assert!(!text.contains(&format!("{}.svg", figure.name)), "{} is by `plot`", figure.name);
     }

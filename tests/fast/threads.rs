@@ -53,7 +53,8 @@ fn the_error_told_is_that_of_the_first_application_that_fails() {
     // The large application keeps a thread busy while later ones have failed.
     let (first, second) = (damaged(folder.path(), "one.gpt"), damaged(folder.path(), "two.gpt"));
     let (first, second) = (first.to_str().unwrap(), second.to_str().unwrap());
-    let words = ["--machine", "v100", "traces/samples/matmul-tiled", first, second];
+    let (first, second) = (format!("one={first}"), format!("two={second}"));
+    let words = ["--machine", "v100", "traces/samples/matmul-tiled", &first, &second];
     for threads in THREADS {
         let output = analyze(folder.path(), threads, &words);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

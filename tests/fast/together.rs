@@ -3,7 +3,7 @@
 use assert_cmd::Command;
 use gpumodel::report::figure::{Drawing, FIGURES, Figure, FigureInput, Source};
 use gpumodel::report::results::statistics::geometric_mean;
-use gpumodel::report::results::{Analysis, CellRecord, CoRun, MigrationRecord};
+use gpumodel::report::results::{Analysis, CellRecord, CoRun, MigrationRecord, with_short_names};
 use gpumodel::report::{table, write_all};
 
 use crate::picture::{boxes, texts};
@@ -331,7 +331,7 @@ fn the_report_of_a_co_run_holds_its_figures_and_their_values() {
         assert!(paths.iter().any(|path| path.ends_with(&file)), "{file} is not written");
     }
     let kept = std::fs::read_to_string(folder.path().join("slowdown.csv")).unwrap();
-    assert_eq!(kept, draw("slowdown", &[small()]).csv);
+    assert_eq!(kept, draw("slowdown", &[with_short_names(&small())]).csv);
 }
 
 #[test]

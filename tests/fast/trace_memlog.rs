@@ -70,12 +70,16 @@ fn logs_are_known_by_their_content_in_every_compression() {
 #[test]
 fn memory_does_not_show_in_the_store() {
     let log = log(&accesses(), 2, Dialect::Equal);
+    let place = tempfile::tempdir().unwrap();
     let stored = |memory: Option<u64>| {
-        let folder = tempfile::tempdir().unwrap();
+        // Of the same name each time: the store remembers it.
+        let folder = place.path().join("log");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
         let memory = memory.map(ByteCount);
-        let request = ConvertRequest { memory, ..request(folder.path(), log.as_bytes()) };
+        let request = ConvertRequest { memory, ..request(&folder, log.as_bytes()) };
         convert(&request, &Silent).unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "something was left");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "something was left");
         fs::read(&request.output).unwrap()
     };
     let usual = stored(None);

@@ -97,7 +97,7 @@ impl Card {
     fn round(&self, name: &str, constants: &[(&str, u32)], rounds: u32) -> f64 {
         let cycles = |rounds: u32| {
             let path = self.with(name, &[constants, &[("rounds", rounds)]].concat());
-            let app = AppName::parse(&format!("synth:{}", path.display()));
+            let app = AppName::parse(format!("synth:{}", path.display()));
             self.run(vec![app], &[]).solo[0].cycles as f64
         };
         (cycles(3 * rounds) - cycles(rounds)) / f64::from(2 * rounds)
@@ -109,7 +109,7 @@ impl Card {
             let path = self.with(kernel, &[("number", 2), ("rounds", rounds)]);
             let own = path.with_file_name(format!("{name}-{kernel}.toml"));
             fs::rename(path, &own).unwrap();
-            AppName::parse(&format!("{name}=synth:{}", own.display()))
+            AppName::parse(format!("{name}=synth:{}", own.display()))
         };
         let analysis = self.run(vec![app("first", first), app("second", second)], &["left-over"]);
         let apps = &analysis.coruns[0].apps;

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use gpumodel_report::ReportError;
 use gpumodel_report::figure::{Choice, FIGURES, Figure, FigureInput, Width};
 use gpumodel_report::results::{
-    Analysis, Comparison, RecordError, ReferenceTable, alone_once, disambiguate_apps,
+    Analysis, AppNames, Comparison, RecordError, ReferenceTable, alone_once, disambiguate_apps,
     refuse_ambiguous_apps, refuse_duplicate_rows,
 };
 
@@ -92,9 +92,12 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         &inputs,
         &[("-o", Some(output.as_path())), ("--csv", arguments.csv.as_deref())],
     )?;
-    let (records, table) = read(&arguments, figure)?;
+    let (mut records, table) = read(&arguments, figure)?;
     let comparison = table.map(|table| Comparison::new(&records, &table, None));
-    let drawing = figure.draw(&input(&arguments, &records, comparison.as_ref())?)?;
+    let names = AppNames::of(&records);
+    names.shorten(&mut records);
+    let app = arguments.app.as_deref().map(|app| names.short(app));
+    let drawing = figure.draw(&input(&arguments, app, &records, comparison.as_ref())?)?;
     if arguments.csv.is_some() && drawing.csv.is_empty() {
         return Err(format!("the figure {name} has no table").into());
     }
@@ -121,6 +124,7 @@ fn check(arguments: &Arguments, figure: &Figure) -> Result<(), ReportError> {
 /// The input of the figure: the records and the options.
 fn input<'a>(
     arguments: &'a Arguments,
+    app: Option<&str>,
     records: &'a [Analysis],
     comparison: Option<&'a Comparison>,
 ) -> Result<FigureInput<'a>, ReportError> {
@@ -129,7 +133,7 @@ fn input<'a>(
         Some(Columns::One) => Width::One,
         Some(Columns::Two) => Width::Two,
     });
-    if let Some(app) = &arguments.app {
+    if let Some(app) = app {
         input = input.only(app)?;
     }
     if let Some(comparison) = comparison {

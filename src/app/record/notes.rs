@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn what_is_asked_of_co_runs_that_are_not_is_said() {
         let notes = |apps: &[&str], schemes: &[&str], window| {
-            let apps = apps.iter().map(|typed| AppName::parse(typed)).collect();
+            let apps = apps.iter().map(AppName::parse).collect();
             let request = AnalyzeRequest {
                 schemes: schemes.iter().map(ToString::to_string).collect(),
                 window,

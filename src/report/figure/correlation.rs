@@ -120,7 +120,7 @@ fn marks(
         let at = (x.at(pair.reference), y.at(pair.model));
         let text = format!(
             "{} {:+.0} %",
-            fit(short_app(&row.label()), NOTE, 130.0),
+            fit(last_component(&row.label()), NOTE, 130.0),
             pair.error.unwrap_or(0.0)
         );
         if let Some(place) = free.next_to(&text, NOTE, at) {

@@ -84,7 +84,7 @@ fn mixes(records: &[Analysis]) -> Vec<Mix> {
         named.filter_map(move |(scheme, run)| {
             let makespan = makespan(run)?;
             let apps = run.apps.iter().map(|app| &app.app);
-            let label = apps.clone().map(|app| short_app(app)).collect::<Vec<_>>().join("+");
+            let label = apps.clone().map(|app| last_component(app)).collect::<Vec<_>>().join("+");
             let key = (own.machine.hash.as_str(), sorted_mix(apps));
             Some((key, Run { record, scheme, makespan, label }))
         })

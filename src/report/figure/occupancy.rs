@@ -72,7 +72,7 @@ fn curves<'a>(input: &FigureInput<'a>) -> Vec<Curve> {
 /// What a line is called: the kernel, and what else tells it from the others.
 fn label([machine, app, kernel]: [&str; 3], machines: bool, apps: bool) -> String {
     let kernel = plain_name(kernel);
-    let mut label = match short_app(app) {
+    let mut label = match last_component(app) {
         app if apps && app != kernel => format!("{app}: {kernel}"),
         _ => kernel,
     };

@@ -13,10 +13,11 @@ pub(super) use crate::chart::{
 pub(super) use crate::format::{
     bytes, csv, float, grouped, percent, plain_name, precise, ratio, row, short, time_unit,
 };
-pub(super) use crate::kernels::{Group, Profile, groups, profiles, short_app, title_room};
+pub(super) use crate::kernels::{Group, Profile, groups, profiles, title_room};
 pub(super) use crate::mix::{
     Mix, MixesByScheme, apart, machine_words, mix_labels, mix_names, scheme_names,
 };
+pub(super) use crate::results::last_component;
 pub(super) use crate::results::statistics::{geometric_mean, mean};
 pub(super) use crate::results::{
     Analysis, AppRecord, CoRun, CoRunApp, DecisionRecord, GroupRecord, JobRecord, KernelRecord,

@@ -95,7 +95,7 @@ impl Map {
         };
         let (sms, channels) = (sorted(|point| point.sms), sorted(|point| point.channels));
         let several = sms.len() > 1 || channels.len() > 1;
-        let (first, repeats) = (short_app(&first).into(), held.len() - points.len());
+        let (first, repeats) = (last_component(&first).into(), held.len() - points.len());
         several.then_some(Self { mix, first, sms, channels, points, repeats })
     }
 

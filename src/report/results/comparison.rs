@@ -15,7 +15,7 @@ use super::check::pretty;
 use super::quantity::mean_slots;
 use super::{
     Analysis, AppRecord, ErrorUnit, KernelRecord, Launches, MachineRecord, Quantity, RecordError,
-    ReferenceRow, ReferenceTable, Summary,
+    ReferenceRow, ReferenceTable, Summary, last_component,
 };
 use crate::format::float;
 
@@ -107,7 +107,7 @@ impl Comparison {
         for analysis in analyses {
             for app in &analysis.solo {
                 let mut known = false;
-                for row in table.rows.iter().filter(|row| matches(row, &analysis.machine, app)) {
+                for row in rows_about(table, &analysis.machine, &app.app) {
                     known = true;
                     match compare(row, analysis, app, launch_cycles) {
                         Ok(compared) => {
@@ -214,8 +214,19 @@ fn is_machine(row: &ReferenceRow, machine: &MachineRecord) -> bool {
     row.machine == machine.name || row.machine == machine.reference_name
 }
 
-fn matches(row: &ReferenceRow, machine: &MachineRecord, app: &AppRecord) -> bool {
-    row.trace == app.app && is_machine(row, machine)
+/// The rows of `table` about the application `app` on `machine`: those of its name, else those
+/// of the last component of its name.
+fn rows_about<'t>(
+    table: &'t ReferenceTable,
+    machine: &MachineRecord,
+    app: &str,
+) -> Vec<&'t ReferenceRow> {
+    let about = |name: &str| {
+        let rows = table.rows.iter().filter(|row| row.trace == name && is_machine(row, machine));
+        rows.collect::<Vec<_>>()
+    };
+    let whole = about(app);
+    if whole.is_empty() { about(last_component(app)) } else { whole }
 }
 
 fn compare(
@@ -387,8 +398,8 @@ pub fn refuse_ambiguous_apps(
     table: &ReferenceTable,
 ) -> Result<(), RecordError> {
     let asked: BTreeSet<&str> = table.rows.iter().map(|row| row.trace.as_str()).collect();
-    let several =
-        stores_by_app(records).into_iter().find(|(name, _)| asked.contains(name.as_str()));
+    let is_asked = |name: &str| asked.contains(name) || asked.contains(last_component(name));
+    let several = stores_by_app(records).into_iter().find(|(name, _)| is_asked(name));
     match several {
         None => Ok(()),
         Some((app, stores)) => {

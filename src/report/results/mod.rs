@@ -4,6 +4,7 @@
 //! Knows no machine, no trace and no drawing.
 
 mod analysis;
+mod app_names;
 mod check;
 #[cfg(feature = "parquet")]
 mod columnar;
@@ -24,6 +25,8 @@ pub use analysis::{
     Analysis, AppRecord, AssumptionRecord, Interval, KernelRecord, Launches, MachineRecord, SCHEMA,
     SampleRecord,
 };
+pub(crate) use app_names::last_component;
+pub use app_names::{AppNames, with_short_names};
 pub(crate) use check::pretty;
 pub use comparison::{
     COMPARISON_SCHEMA, ComparedRow, Comparison, Coverage, Pair, disambiguate_apps,

@@ -1,6 +1,8 @@
 //! What to convert, in order: command lists, folders and single files.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -32,6 +34,9 @@ pub(super) struct Plan {
     /// The command lists that were followed.
     pub(super) lists: Vec<PathBuf>,
 }
+
+/// What the names of command lists begin with.
+pub(super) const LIST: &str = "kernelslist";
 
 /// Most bytes of a command list's text: some millions of commands.
 const LONGEST_LIST: u64 = 1 << 26;
@@ -75,12 +80,12 @@ impl Plan {
         let mut names = Vec::new();
         let wrong = |e| TraceError::io("read", folder, e);
         for entry in fs::read_dir(folder).map_err(wrong)? {
-            names.push(entry.map_err(wrong)?.file_name().to_string_lossy().into_owned());
+            names.push(entry.map_err(wrong)?.file_name());
         }
-        names.sort_by_cached_key(|name| natural(name));
+        names.sort_by_cached_key(|name| natural(&name.to_string_lossy()));
         let chosen = lists(&names);
         if chosen.len() > 1 {
-            let names: Vec<&str> = chosen.iter().map(|name| name.as_str()).collect();
+            let names: Vec<_> = chosen.iter().map(|name| name.to_string_lossy()).collect();
             self.warnings.push(format!(
                 "{}: {} command lists, each of a context of its own, one after another: {}",
                 folder.display(),
@@ -88,7 +93,8 @@ impl Plan {
                 names.join(", ")
             ));
         }
-        let traces: Vec<&String> = names.iter().filter(|name| form(name).is_some()).collect();
+        let is_trace = |name: &&OsString| form(&name.to_string_lossy()).is_some();
+        let traces: Vec<&OsString> = names.iter().filter(is_trace).collect();
         let before = self.steps.len();
         for list in &chosen {
             self.list(&folder.join(list))?;
@@ -107,10 +113,10 @@ impl Plan {
     }
 
     /// Warns once of traces in `folder` that no list named.
-    fn unlisted(&mut self, folder: &Path, traces: &[&String], before: usize) {
+    fn unlisted(&mut self, folder: &Path, traces: &[&OsString], before: usize) {
         let named: BTreeSet<PathBuf> = self.steps[before..].iter().filter_map(kernel_key).collect();
-        let left: Vec<&&String> =
-            traces.iter().filter(|name| !named.contains(&folder.join(stem(name)))).collect();
+        let stray = |name: &Cow<'_, str>| !named.contains(folder.join(stem(name)).as_path());
+        let left: Vec<_> = traces.iter().map(|name| name.to_string_lossy()).filter(stray).collect();
         if let Some(first) = left.first() {
             let count = left.len();
             self.warnings.push(format!(
@@ -206,15 +212,16 @@ fn wrong(path: &Path, line: u64, expected: &str, found: &[u8]) -> TraceError {
 
 /// The step of a list's line; `None` for other lines.
 fn command(line: &[u8], folder: &Path) -> Result<Option<Step>, &'static str> {
-    let text = String::from_utf8_lossy(line);
-    if text.starts_with("kernel") {
+    if line.starts_with(b"kernel") {
+        let path = path_of(line);
         let leaves = |part| !matches!(part, Component::Normal(_) | Component::CurDir);
-        if Path::new(&*text).components().any(leaves) {
+        if path.components().any(leaves) {
             return Err("a trace file in the list's own folder");
         }
-        let found = present(&folder.join(&*text)).ok_or("a trace file that exists")?;
+        let found = present(&folder.join(path)).ok_or("a trace file that exists")?;
         return Ok(Some(Step::Trace(found)));
     }
+    let text = String::from_utf8_lossy(line);
     let Some(fields) = text.strip_prefix("MemcpyHtoD") else { return Ok(None) };
     let mut fields = fields.split(',').skip(1).map(str::trim);
     let destination = fields.next().map(|field| field.strip_prefix("0x").unwrap_or(field));
@@ -224,6 +231,15 @@ fn command(line: &[u8], folder: &Path) -> Result<Option<Step>, &'static str> {
         (Some(destination), Some(bytes)) => Ok(Some(Step::Copy { destination, bytes })),
         _ => Err("`MemcpyHtoD,0xADDRESS,BYTES`"),
     }
+}
+
+/// The path that a list spells with `bytes`, which need be no UTF-8 on Unix.
+fn path_of(bytes: &[u8]) -> PathBuf {
+    #[cfg(unix)]
+    let path = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes);
+    #[cfg(not(unix))]
+    let path = &*String::from_utf8_lossy(bytes);
+    PathBuf::from(path)
 }
 
 /// The file at `path`, or the same compressed in place.
@@ -238,16 +254,17 @@ fn present(path: &Path) -> Option<PathBuf> {
 }
 
 /// The command lists among `names`: the processed ones, else the raw ones.
-fn lists(names: &[String]) -> Vec<&String> {
-    let lists = names.iter().filter(|name| name.starts_with("kernelslist"));
-    let (mut chosen, raw): (Vec<&String>, Vec<&String>) =
-        lists.partition(|name| plain_name(name).ends_with(".g"));
+fn lists(names: &[OsString]) -> Vec<&OsString> {
+    let plain = |name: &OsString| plain_name(&name.to_string_lossy()).to_owned();
+    let lists = names.iter().filter(|name| name.to_string_lossy().starts_with(LIST));
+    let (mut chosen, raw): (Vec<&OsString>, Vec<&OsString>) =
+        lists.partition(|name| plain(name).ends_with(".g"));
     if chosen.is_empty() {
         chosen = raw;
     }
     // `kernelslist.g` first, then those of further contexts.
-    chosen.sort_by_key(|name| plain_name(name).len());
-    chosen.dedup_by_key(|name| plain_name(name));
+    chosen.sort_by_key(|name| plain(name).len());
+    chosen.dedup_by_key(|name| plain(name));
     chosen
 }
 
@@ -274,7 +291,7 @@ fn name(path: &Path) -> String {
 const COMPRESSED: &[&str] = &[".xz", ".gz", ".bz2", ".zst"];
 
 /// A file name without the ending of a compression.
-fn plain_name(name: &str) -> &str {
+pub(super) fn plain_name(name: &str) -> &str {
     COMPRESSED.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
 

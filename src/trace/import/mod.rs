@@ -9,12 +9,13 @@ mod list;
 mod memlog;
 mod request;
 mod source;
+mod source_name;
 mod tracez;
 mod unrecognised;
 mod warp_records;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::to_u64;
@@ -29,6 +30,7 @@ use source::{Source, TextBlock};
 pub use declared::convert_workload;
 pub use list::sources;
 pub use request::{ConvertReport, ConvertRequest, Progress, SharedProgress, Silent};
+pub use source_name::source_name;
 pub use tracez::expand;
 
 /// A conversion under way.
@@ -118,7 +120,7 @@ pub fn convert(
     let mut conversion = Conversion {
         request,
         progress,
-        writer: StoreWriter::create(&request.output)?,
+        writer: StoreWriter::create(&request.output)?.named(name_of(&request.inputs)),
         report: ConvertReport { warnings: plan.warnings, ..ConvertReport::default() },
         left_out: Vec::new(),
         ctas: 0,
@@ -157,6 +159,12 @@ impl Conversion<'_> {
         self.ctas += imported.ctas;
         self.report.add(path, imported);
     }
+}
+
+/// The name of the only input; several have none in common.
+fn name_of(inputs: &[PathBuf]) -> Option<String> {
+    let [input] = inputs else { return None };
+    Some(source_name(input))
 }
 
 /// Refuses an output that is one of the files of `plan`, or exists and is no store:

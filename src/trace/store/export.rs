@@ -3,11 +3,11 @@
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use gpumodel_core::isa::{Access, Code};
-use gpumodel_core::units::{Scratch, to_u64, to_usize};
+use gpumodel_core::units::{WholeFolder, to_u64, to_usize};
 
 use super::cursor::{Cta, WarpCursor};
 use super::reader::{Command, Store};
@@ -21,49 +21,44 @@ use crate::import::ConvertRequest;
 const BARE_LINES_SINCE: u32 = 3;
 
 /// Writes the launches of `store` that the filters of `request` take to the
-/// folder `request.output`, which must not exist: `kernelslist.g` and one
-/// `kernel-<n>.traceg` per launch, numbered in list order. Returns the number of
-/// launches. On an error nothing is left behind.
+/// folder `request.output`: `kernelslist.g` and one `kernel-<n>.traceg` per launch, numbered
+/// in list order; files of the same names in a folder that exists are replaced. Returns the
+/// number of launches. On an error nothing is left behind.
 ///
 /// Converting the folder again gives a store with the same content, but for
 /// launches that were left out.
 ///
 /// # Errors
-/// [`TraceError`] when the folder exists or cannot be written, when a launch is
+/// [`TraceError`] when the folder cannot be written, when a launch is
 /// memory-only ([`super::KernelSummary::memory_only`]), or when the store is damaged.
 pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceError> {
     let filter = &request.filter;
-    let target = &request.output;
-    if target.exists() {
-        let text = format!("{} exists: name a folder that does not", target.display());
-        return Err(TraceError::Request(text));
-    }
     whole(store, filter)?;
-    let wrong = |error| TraceError::io("write", target, error);
-    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let scratch = Scratch::create(parent.unwrap_or(Path::new("."))).map_err(wrong)?;
-    // A folder of its own inside has the rights that new folders have.
-    let folder = scratch.path().join("traces");
-    fs::create_dir(&folder).map_err(wrong)?;
+    let folder = WholeFolder::create(&request.output).map_err(TraceError::Output)?;
     let mut list = String::new();
-    let mut kernels = 0;
+    let mut names = Vec::new();
     for command in store.commands() {
         match command {
             Command::MemcpyHtoD { destination, bytes } => {
                 list.push_str(&copy_line(destination, bytes));
             }
             Command::Kernel(kernel) if filter.takes(&store.kernel(kernel).launch()) => {
-                kernels += 1;
-                let name = format!("kernel-{kernels}.traceg");
-                Export::new(store, kernel, folder.join(&name))?.all()?;
+                let name = format!("kernel-{}.traceg", names.len() + 1);
+                Export::new(store, kernel)?
+                    .all(&folder.path().join(&name))
+                    .map_err(|halt| halt.at(&request.output.join(&name)))?;
                 list.push_str(&name);
                 list.push('\n');
+                names.push(name);
             }
             Command::Kernel(_) => {}
         }
     }
-    fs::write(folder.join(LIST), list).map_err(wrong)?;
-    fs::rename(&folder, target).map_err(wrong)?;
+    let unwritten = |error| TraceError::io("write", &request.output.join(LIST), error);
+    fs::write(folder.path().join(LIST), list).map_err(unwritten)?;
+    let kernels = names.len();
+    names.push(LIST.to_owned());
+    folder.finish(&names).map_err(TraceError::Output)?;
     Ok(kernels)
 }
 
@@ -80,11 +75,40 @@ fn whole(store: &Store, filter: &Filter) -> Result<(), TraceError> {
     )))
 }
 
+/// Why the writing of a launch ended early.
+enum Halt {
+    /// The output refused bytes.
+    Output(io::Error),
+    /// The store is damaged.
+    Store(TraceError),
+}
+
+impl Halt {
+    /// The error of the output `path`, which still has another name.
+    fn at(self, path: &Path) -> TraceError {
+        match self {
+            Self::Output(error) => TraceError::io("write", path, error),
+            Self::Store(error) => error,
+        }
+    }
+}
+
+impl From<io::Error> for Halt {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<TraceError> for Halt {
+    fn from(error: TraceError) -> Self {
+        Self::Store(error)
+    }
+}
+
 /// One launch that is written as text.
 struct Export<'s> {
     store: &'s Store,
     kernel: usize,
-    path: PathBuf,
     code: Arc<Code>,
     texts: Vec<LineText>,
     /// Lines repeat CTA and warp.
@@ -92,31 +116,29 @@ struct Export<'s> {
 }
 
 impl<'s> Export<'s> {
-    fn new(store: &'s Store, kernel: usize, path: PathBuf) -> Result<Self, TraceError> {
+    fn new(store: &'s Store, kernel: usize) -> Result<Self, TraceError> {
         let code = store.code(kernel)?;
         let texts = LineText::of(&code);
         let version = store.kernel(kernel).header().lines().find_map(|line| {
             line.strip_prefix("-accelsim tracer version = ")?.split('.').next()?.parse().ok()
         });
         let leading = version.unwrap_or(0) < BARE_LINES_SINCE;
-        Ok(Self { store, kernel, path, code, texts, leading })
+        Ok(Self { store, kernel, code, texts, leading })
     }
 
-    fn all(&self) -> Result<(), TraceError> {
-        let wrong = |error| TraceError::io("write", &self.path, error);
-        let file = fs::File::create(&self.path).map_err(wrong)?;
-        let mut file = BufWriter::with_capacity(1 << 18, file);
+    fn all(&self, path: &Path) -> Result<(), Halt> {
+        let mut file = BufWriter::with_capacity(1 << 18, fs::File::create(path)?);
         let summary = self.store.kernel(self.kernel);
-        header(summary.header(), &mut file).map_err(wrong)?;
+        header(summary.header(), &mut file)?;
         let mut out = Vec::new();
         for ordinal in 0..summary.cta_count() {
             let cta = self.store.cta(self.kernel, ordinal)?;
             let tails = self.store.tails(self.kernel, ordinal)?;
             self.cta(&cta, &tails, &mut out);
-            file.write_all(&out).map_err(wrong)?;
+            file.write_all(&out)?;
             out.clear();
         }
-        file.flush().map_err(wrong)
+        Ok(file.flush()?)
     }
 
     fn cta(&self, cta: &Cta, tails: &CtaTrailingFields, out: &mut Vec<u8>) {

@@ -113,6 +113,9 @@ impl Index {
 
     /// Every row refers to what exists.
     fn check(&self, end: u64) -> Result<(), ByteFault> {
+        if self.try_source_name().is_none() {
+            return Err(ByteFault::new(0, "the source's name in the texts", "another length"));
+        }
         for chunk in self.chunks() {
             check_block(&chunk.body, end)?;
             check_block(&chunk.tails, end)?;
@@ -195,6 +198,16 @@ impl Index {
     fn try_text(&self, place: [zerocopy::little_endian::U32; 2]) -> Option<&str> {
         let [first, length] = place.map(|number| to_usize(number.get()));
         self.texts.get(first..first.checked_add(length)?)
+    }
+
+    fn try_source_name(&self) -> Option<&str> {
+        let length = to_usize(self.header.source_name.get());
+        self.texts.get(self.texts.len().checked_sub(length)?..)
+    }
+
+    /// The name of what the store was made from.
+    pub(super) fn source_name(&self) -> Option<&str> {
+        self.try_source_name().filter(|name| !name.is_empty())
     }
 
     /// The text at `place`.

@@ -13,7 +13,7 @@
 //! |---|---|---|
 //! | 0-7 | magic | `gptrace\n` |
 //! | 8-11 | version | 1 |
-//! | 12-15 | reserved | 0 |
+//! | 12-15 | source_name | bytes of the source's name, which ends `texts`; 0: it has none |
 //! | 16-23 | file_bytes | size of the file |
 //! | 24-31 | index_offset | where the index starts |
 //! | 32-39 | index_bytes | its length; it ends the file |
@@ -23,13 +23,13 @@
 //! | 72-79 | checksum | xxh3-64 of bytes 0-71 |
 //!
 //! The content hash covers commands, launches, header texts, codes and chunks
-//! before compression: not file names, not how the source was compressed, not
+//! before compression: not file names or the source's name, not how the source was compressed, not
 //! whether it was raw or grouped.
 //!
 //! A chunk holds whole CTAs, a range in file order, and is one zstd frame with
 //! its own checksum; see [`super::chunk`]. A code block holds the static tables
 //! of one or more launches; see [`super::code`]. `texts` is one frame that
-//! holds kernel names and header texts; rows name ranges of it.
+//! holds kernel names and header texts, of which rows name ranges, and the source's name.
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 use zerocopy::little_endian::{U32, U64};
@@ -59,7 +59,8 @@ pub(crate) const MOST_CTAS: u64 = 1 << 50;
 pub(crate) struct Header {
     pub(crate) magic: [u8; 8],
     pub(crate) version: U32,
-    pub(crate) reserved: U32,
+    /// 0 in stores that were made before names were kept.
+    pub(crate) source_name: U32,
     pub(crate) file_bytes: U64,
     pub(crate) index_offset: U64,
     pub(crate) index_bytes: U64,

@@ -78,6 +78,13 @@ impl Store {
         &self.path
     }
 
+    /// The name of what it was made from, as [`source_name`](crate::source_name) gives it;
+    /// `None`: it was made from several files, from a workload model, or before names were kept.
+    #[must_use]
+    pub fn source_name(&self) -> Option<&str> {
+        self.index.source_name()
+    }
+
     /// Bytes of the file.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {

@@ -42,6 +42,7 @@ pub(crate) struct StoreWriter {
     code_numbers: HashMap<u128, u32>,
     texts: Vec<u8>,
     text_places: HashMap<Box<str>, [u32; 2]>,
+    source_name: Option<String>,
 }
 
 /// A compressed chunk that waits for its place in the file.
@@ -58,7 +59,7 @@ impl StoreWriter {
     pub(crate) fn create(path: &Path) -> Result<Self, TraceError> {
         let mut file = WholeFile::create(path).map_err(TraceError::Output)?;
         let blank = Header::new_zeroed();
-        file.write_all(blank.as_bytes()).map_err(|e| TraceError::io("write", path, e))?;
+        file.write_all(blank.as_bytes()).map_err(TraceError::Output)?;
         Ok(Self {
             file,
             path: path.to_path_buf(),
@@ -71,7 +72,14 @@ impl StoreWriter {
             code_numbers: HashMap::new(),
             texts: Vec::new(),
             text_places: HashMap::new(),
+            source_name: None,
         })
+    }
+
+    /// Remembers the name of what the store is made from, which no hash of content covers.
+    pub(crate) fn named(mut self, source: Option<String>) -> Self {
+        self.source_name = source;
+        self
     }
 
     /// The ids of the launches so far.
@@ -184,7 +192,7 @@ impl StoreWriter {
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
         self.at += to_u64(bytes.len());
-        self.file.write_all(bytes).map_err(|e| TraceError::io("write", &self.path, e))
+        self.file.write_all(bytes).map_err(TraceError::Output)
     }
 
     /// Ends the last kernel: its code, and the size of its source. Returns its CTAs.
@@ -229,6 +237,8 @@ impl StoreWriter {
 
     /// Writes index and header and lets the file appear; returns its size.
     pub(crate) fn finish(mut self) -> Result<u64, TraceError> {
+        let name = self.source_name.take().unwrap_or_default();
+        self.texts.extend_from_slice(name.as_bytes());
         let index = self.index()?;
         let index_offset = self.at;
         self.write(&index)?;
@@ -236,7 +246,7 @@ impl StoreWriter {
         let mut header = Header {
             magic: MAGIC,
             version: VERSION.into(),
-            reserved: 0.into(),
+            source_name: to_u32(name.len()).into(),
             file_bytes: self.at.into(),
             index_offset: index_offset.into(),
             index_bytes: to_u64(index.len()).into(),
@@ -251,9 +261,8 @@ impl StoreWriter {
             .flush()
             .and_then(|()| writer.seek(SeekFrom::Start(0)))
             .and_then(|_| writer.write_all(header.as_bytes()));
-        patched
-            .and_then(|()| self.file.finish())
-            .map_err(|e| TraceError::io("write", &self.path, e))?;
+        patched.map_err(|e| TraceError::io("write", &self.path, e))?;
+        self.file.finish().map_err(TraceError::Output)?;
         Ok(self.at)
     }
 
