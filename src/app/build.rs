@@ -1,9 +1,10 @@
 //! Hashes of the source, by which results that another build has kept are not taken for
-//! this build's.
+//! this build's; and the version with the commit, for `--version` alone.
 #![allow(clippy::print_stdout, reason = "cargo reads its instructions from standard output")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Folders whose code decides what an interval profile holds.
 const PROFILED: [&str; 4] = ["core/isa", "sim/interval", "sim/config", "trace"];
@@ -17,6 +18,29 @@ fn main() {
     let source = root.parent().expect("a crate lies in a folder");
     println!("cargo::rustc-env=GPUMODEL_SOURCE={:016x}", hash(source, &PROFILED));
     println!("cargo::rustc-env=GPUMODEL_BUILD={:016x}", hash(source, &RUN));
+    let version = std::env::var("CARGO_PKG_VERSION").expect("cargo sets it");
+    let commit = commit(&root).map_or_else(String::new, |commit| format!(" ({commit})"));
+    println!("cargo::rustc-env=GPUMODEL_VERSION={version}{commit}");
+}
+
+/// The commit of the checkout that tracks this crate, and its day; `None` elsewhere, as in a
+/// packaged crate. Runs again when a commit or a branch is made the current one.
+fn commit(root: &Path) -> Option<String> {
+    git(root, &["ls-files", "--error-unmatch", "build.rs"])?;
+    for name in ["HEAD", "logs/HEAD"] {
+        let path = root.join(git(root, &["rev-parse", "--git-path", name])?);
+        if path.is_file() {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    git(root, &["log", "-1", "--format=%h %cs", "--abbrev=10"])
+}
+
+/// What git prints; `None` where it fails or is missing.
+fn git(root: &Path, words: &[&str]) -> Option<String> {
+    let output = Command::new("git").arg("-C").arg(root).args(words).output().ok()?;
+    let printed = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| printed.trim().to_owned())
 }
 
 /// A number that changes with the files in these folders.

@@ -19,26 +19,36 @@ mod progress;
 mod records;
 mod reproduce;
 mod scheme;
+mod settings;
 mod sweep;
 mod synth;
+mod traces;
 
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
+use std::time::Instant;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use output::message;
+use output::{Verbosity, alert, detail, message};
+use settings::DefaultMachine;
 
 /// The result of a verb: an exit code, or an error for the user (exit code 2).
 pub(crate) type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 
 /// What happens when several GPU kernels share one GPU, from their traces.
 #[derive(Debug, Parser)]
-#[command(name = "gpumodel", version, propagate_version = true)]
+#[command(name = "gpumodel", version = env!("GPUMODEL_VERSION"), propagate_version = true)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,
+    /// Shows neither progress nor messages; results, warnings and errors stay
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Reports where settings and caches are and how long the command took
+    #[arg(short, long, global = true)]
+    verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -63,10 +73,15 @@ enum Verb {
 /// or a cell of a sweep failed, 2 bad usage or bad input, 130 interrupted.
 #[must_use]
 pub fn main() -> ExitCode {
-    // Bad usage ends here, with exit code 2 as well.
-    let arguments = Arguments::parse();
-    interrupt::listen();
-    match run(arguments.verb) {
+    let begun = Instant::now();
+    let outcome = DefaultMachine::read().map_err(Into::into).and_then(|machine| {
+        // Bad usage ends here, with exit code 2 as well.
+        let arguments = arguments(machine.as_ref());
+        interrupt::listen();
+        run(arguments.verb)
+    });
+    detail(format_args!("ended after {:.2} s", begun.elapsed().as_secs_f64()));
+    match outcome {
         Ok(code) => code,
         Err(error) if is_broken_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -74,6 +89,26 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Reads the command line; bad usage ends the program.
+fn arguments(machine: Option<&DefaultMachine>) -> Arguments {
+    let mut command = Arguments::command();
+    if let Some(machine) = machine {
+        command = machine.apply(command);
+    }
+    let matches = command.get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let verbosity = match (arguments.quiet, arguments.verbose) {
+        (true, _) => Verbosity::Quiet,
+        (_, true) => Verbosity::Verbose,
+        _ => Verbosity::Usual,
+    };
+    verbosity.set();
+    if let Some(machine) = machine {
+        machine.report(&matches);
+    }
+    arguments
 }
 
 fn run(verb: Verb) -> Outcome {
@@ -100,10 +135,10 @@ fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
 }
 
 fn report(error: &(dyn Error + 'static)) {
-    message(format_args!("error: {error}"));
+    alert(format_args!("error: {error}"));
     let mut cause = error.source();
     while let Some(inner) = cause {
-        message(format_args!("  because: {inner}"));
+        alert(format_args!("  because: {inner}"));
         cause = inner.source();
     }
 }

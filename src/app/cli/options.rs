@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use gpumodel_core::units::ByteCount;
 use gpumodel_trace::{CtaChoice, Filter, KernelIds, NamePattern};
 
+use super::output::detail;
+
 /// Selects launches and CTAs of a trace or store.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct FilterArguments {
@@ -53,10 +55,18 @@ pub(super) fn memory(typed: &str) -> Result<ByteCount, String> {
 /// The folder for converted traces and cached results: [`named_cache`], else `gpumodel` in the user's cache
 /// folder, else in the folder for temporary files.
 pub(super) fn cache_folder() -> PathBuf {
-    named_cache()
-        .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("gpumodel")))
-        .or_else(|| variable("HOME").map(|home| home.join(".cache").join("gpumodel")))
-        .unwrap_or_else(|| std::env::temp_dir().join("gpumodel-cache"))
+    let folder = named_cache()
+        .or_else(|| user_folder("XDG_CACHE_HOME", ".cache"))
+        .unwrap_or_else(|| std::env::temp_dir().join("gpumodel-cache"));
+    detail(format_args!("cache folder: {}", folder.display()));
+    folder
+}
+
+/// The program's own folder in the one that the variable `named` names, else in `usual` of the
+/// home folder.
+pub(super) fn user_folder(named: &str, usual: &str) -> Option<PathBuf> {
+    let parent = variable(named).or_else(|| Some(variable("HOME")?.join(usual)))?;
+    Some(parent.join("gpumodel"))
 }
 
 /// The cache folder that `GPUMODEL_CACHE` names.

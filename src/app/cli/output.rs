@@ -3,11 +3,12 @@
 use std::fmt::Display;
 use std::io::{self, StdoutLock, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use comfy_table::{Table, TableStyle};
 use serde::Serialize;
 
-use gpumodel_core::units::WholeFile;
+use gpumodel_core::units::{WholeFile, is_stream};
 use gpumodel_trace::Store;
 
 /// Standard output; its errors name it.
@@ -33,15 +34,68 @@ fn named(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot write to standard output: {error}"))
 }
 
-/// Writes a line to standard error.
+/// How much goes to standard error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verbosity {
+    /// Errors and warnings.
+    Quiet,
+    /// Progress and messages, too.
+    #[default]
+    Usual,
+    /// Details, too.
+    Verbose,
+}
+
+static VERBOSITY: OnceLock<Verbosity> = OnceLock::new();
+
+impl Verbosity {
+    /// Sets it for the whole command; later calls change nothing.
+    pub(super) fn set(self) {
+        let _ = VERBOSITY.set(self);
+    }
+
+    /// That of the command.
+    pub(super) fn get() -> Self {
+        VERBOSITY.get().copied().unwrap_or_default()
+    }
+}
+
+/// Writes an error or a warning to standard error.
 #[allow(clippy::print_stderr, reason = "messages go to standard error")]
-pub(super) fn message(line: impl Display) {
+pub(super) fn alert(line: impl Display) {
     eprintln!("{line}");
 }
 
-/// Writes `text` to `path`, or to standard output for `-`.
+/// Writes a message to standard error, unless the command is quiet.
+pub(super) fn message(line: impl Display) {
+    if Verbosity::get() >= Verbosity::Usual {
+        alert(line);
+    }
+}
+
+/// Writes a detail to standard error if the command is verbose.
+pub(super) fn detail(line: impl Display) {
+    if Verbosity::get() == Verbosity::Verbose {
+        alert(line);
+    }
+}
+
+/// Whether an output goes to standard output, under any of its names.
+pub(super) fn is_stdout(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+}
+
+/// Refuses a file that cannot be written, before long work begins.
+pub(super) fn check_file(path: &Path) -> io::Result<()> {
+    if is_stdout(path) || is_stream(path) {
+        return Ok(());
+    }
+    WholeFile::create(path).map(drop)
+}
+
+/// Writes `text` to `path`, which may be standard output.
 pub(super) fn write_text(path: &Path, text: &str) -> io::Result<()> {
-    if path == Path::new("-") {
+    if is_stdout(path) {
         return stdout().write_all(text.as_bytes());
     }
     WholeFile::write(path, text.as_bytes())
@@ -90,7 +144,7 @@ pub(super) fn check_overwrites(
     let read: Vec<PathBuf> = inputs.iter().filter_map(|path| path.canonicalize().ok()).collect();
     let mut written: Vec<(&str, PathBuf)> = Vec::new();
     for &(option, path) in outputs {
-        let Some(path) = path.filter(|path| *path != Path::new("-")) else { continue };
+        let Some(path) = path.filter(|path| !is_stdout(path)) else { continue };
         let Some(real) = real(path) else { continue };
         let shown = path.display();
         if real.is_file() && Store::recognise(&real) {

@@ -13,6 +13,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use gpumodel_core::units::to_u64;
 use gpumodel_trace::{Progress, Silent};
 
+use super::output::{Verbosity, alert};
 use super::{interrupt, message};
 use crate::{SweepProgress, SweepWatch, Watch, ratio};
 
@@ -36,7 +37,7 @@ enum Meter {
 impl Meter {
     /// A meter that appears when it gets a length.
     fn new((template, name): Unit) -> Self {
-        if !io::stderr().is_terminal() {
+        if !io::stderr().is_terminal() || Verbosity::get() == Verbosity::Quiet {
             return Self::Phase(Phase::new(name));
         }
         let style = ProgressStyle::with_template(template);
@@ -169,8 +170,8 @@ impl SweepWatch for SweepDisplay {
 
     fn say(&self, sentence: &str) {
         match &self.cells {
-            Meter::Bar(bar) => bar.suspend(|| message(sentence)),
-            Meter::Phase(_) => message(sentence),
+            Meter::Bar(bar) => bar.suspend(|| alert(sentence)),
+            Meter::Phase(_) => alert(sentence),
         }
     }
 }

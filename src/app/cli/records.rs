@@ -7,7 +7,7 @@ use gpumodel_core::units::with_causes;
 use gpumodel_report::RECORD;
 use gpumodel_report::results::{Analysis, RecordError, SweepFiles, cells_of_table, joined};
 
-use super::message;
+use super::output::alert;
 
 /// Records, and the argument from which each was read.
 #[derive(Default)]
@@ -71,7 +71,7 @@ fn of_report(folder: &Path) -> Result<Analysis, RecordError> {
 fn read_cells(files: &SweepFiles) -> Result<Vec<Analysis>, RecordError> {
     let listing = files.listing()?;
     for damage in &listing.damaged {
-        message(format_args!("warning: left out: {}", with_causes(damage).join(": ")));
+        alert(format_args!("warning: left out: {}", with_causes(damage).join(": ")));
     }
     let mut records = Vec::new();
     for cell in listing.cells {
