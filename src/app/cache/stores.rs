@@ -33,13 +33,36 @@ pub(crate) fn model_store(
 ) -> Result<(PathBuf, Vec<String>), RunError> {
     let files = crate::models(models)?;
     let workload = Workload::load_scaled(workload, &files, scale)?;
-    let key_parts =
-        ["synth", workload.name(), workload.text(), &scale.to_string()].map(String::from);
-    cached_or_made(key(&key_parts), cache, |stored| {
+    cached_or_made(model_key(&workload, scale), cache, |stored| {
         let report = gpumodel_trace::convert_workload(&workload, stored, progress);
         let report = report.map_err(|error| cache_error(error, cache))?;
         Ok(report.warnings.into_iter().chain(workload.remark()).collect())
     })
+}
+
+/// The store of a trace in `cache`; `None` if it is not there or the source has changed.
+pub(crate) fn cached_trace(path: &Path, cache: &Path) -> Result<Option<PathBuf>, RunError> {
+    Ok(cached(source_key(path)?, cache))
+}
+
+/// The store of a workload model at a scale in `cache`, if this build made it of the same text.
+pub(crate) fn cached_model(
+    (workload, scale): (&str, f64),
+    models: Option<&Path>,
+    cache: &Path,
+) -> Result<Option<PathBuf>, RunError> {
+    let files = crate::models(models)?;
+    let workload = Workload::load_scaled(workload, &files, scale)?;
+    Ok(cached(model_key(&workload, scale), cache))
+}
+
+fn cached(key: u128, cache: &Path) -> Option<PathBuf> {
+    let disk = DiskCache::new(cache);
+    intact_notes(&disk, key).map(|_| disk.path(Kind::Store, key))
+}
+
+fn model_key(workload: &Workload, scale: f64) -> u128 {
+    key(&["synth", workload.name(), workload.text(), &scale.to_string()].map(String::from))
 }
 
 /// Turns an error of writing into one about the cache.

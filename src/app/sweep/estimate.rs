@@ -129,7 +129,9 @@ fn unmeasured(
     threads: usize,
     files: &SweepFiles,
 ) -> CellEstimate {
-    let (before, refused) = match runs_before(inputs, cell) {
+    let unconverted = inputs.unconverted(&cell.mix);
+    let before = if unconverted.is_empty() { runs_before(inputs, cell) } else { Ok(0) };
+    let (before, refused) = match before {
         Ok(before) => (before, None),
         Err(error) => (0, Some(with_causes(&error).join(": "))),
     };
@@ -146,6 +148,7 @@ fn unmeasured(
         memory_bytes: bytes(inputs, &cell.mix).saturating_add(machines),
         ended: files.has_ended(key).then(|| files.record(key).is_file()),
         refused,
+        unconverted,
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rayon::prelude::*;
 
-use gpumodel_core::units::{WholeFile, with_causes};
+use gpumodel_core::units::{FolderPurpose, WholeFile, remove_if_only_marked, with_causes};
 use gpumodel_report::results::{
     Analysis, CellRecord, FailedCell, OTHER_FORMS, RecordError, SweepFiles, SweepRecord, Tidy,
 };
@@ -25,6 +25,7 @@ pub(super) struct SweepFolder {
 impl SweepFolder {
     /// Opens the folder and creates what is missing.
     pub(super) fn open(root: &Path) -> Result<Self, SweepError> {
+        FolderPurpose::Sweep.mark(root).map_err(SweepError::folder(root))?;
         let files = SweepFiles::new(root);
         for folder in [files.records(), files.failures()] {
             fs::create_dir_all(&folder).map_err(SweepError::folder(&folder))?;
@@ -34,11 +35,11 @@ impl SweepFolder {
 
     /// Removes the folders that are empty, after a sweep that did not begin.
     pub(super) fn remove_if_empty(&self) {
-        let folders = [self.files.records(), self.files.failures()];
-        for folder in folders.iter().map(PathBuf::as_path).chain([self.files.root()]) {
+        for folder in [self.files.records(), self.files.failures()] {
             // A folder that is not empty stays.
             let _ = fs::remove_dir(folder);
         }
+        remove_if_only_marked(self.files.root());
     }
 
     /// Writes the list: `cells`, then listed others that have ended.

@@ -63,6 +63,37 @@ impl SweepInputs {
         watch: &dyn SweepWatch,
     ) -> Result<Self, SweepError> {
         let apps = stores(&plan, models, cache, watch)?;
+        Self::of(plan, apps, models, cache)
+    }
+
+    /// The same without converting anything: see [`SweepInputs::unconverted`].
+    pub(super) fn found(
+        plan: Plan,
+        models: Option<&Path>,
+        cache: &Path,
+    ) -> Result<Self, SweepError> {
+        let find = |&app: &usize| {
+            let (name, failed) = (&plan.apps[app], plan.app_error(app));
+            let Some(path) = AppStore::find(name, models, cache).map_err(&failed)? else {
+                return Ok(PlanApp::unconverted(&name.path));
+            };
+            PlanApp::new(AppStore { path, warnings: Vec::new() }).map_err(failed)
+        };
+        let used = plan.used_apps();
+        let made = all(&plan, used.iter().map(find).collect())?;
+        let mut apps = vec![None; plan.apps.len()];
+        for (app, made) in used.into_iter().zip(made) {
+            apps[app] = Some(made);
+        }
+        Self::of(plan, apps, models, cache)
+    }
+
+    fn of(
+        plan: Plan,
+        apps: Vec<Option<PlanApp>>,
+        models: Option<&Path>,
+        cache: &Path,
+    ) -> Result<Self, SweepError> {
         let files = crate::models(models)?;
         let machines =
             (0..plan.machines.len()).map(|machine| resolved_machine(&plan, machine, &files));
@@ -151,7 +182,13 @@ impl SweepInputs {
         self.apps[app].as_ref().expect("applications of mixes are stored")
     }
 
-    /// Warp instructions of an application.
+    /// The names of the applications in `mix` that have no store yet.
+    pub(super) fn unconverted(&self, mix: &[usize]) -> Vec<String> {
+        let without = mix.iter().filter(|&&app| !self.stored(app).converted);
+        without.map(|&app| self.plan.apps[app].name.clone()).collect()
+    }
+
+    /// Warp instructions of an application; 0 of one without a store.
     pub(super) fn warp_instructions(&self, app: usize) -> u64 {
         self.stored(app).warp_instructions
     }
@@ -225,6 +262,18 @@ impl SweepInputs {
 }
 
 impl Plan {
+    /// The applications that are in a mix.
+    fn used_apps(&self) -> BTreeSet<usize> {
+        self.mixes.iter().flatten().copied().collect()
+    }
+
+    /// Makes errors of an application name its place in the plan.
+    fn app_error(&self, app: usize) -> impl Fn(RunError) -> SweepError {
+        let name = &self.apps[app].name;
+        let (key, line) = (format!("apps.{name}"), self.line_of_app(name));
+        move |source| self.part(&key, line, source)
+    }
+
     /// An error about `key` of the plan.
     pub(super) fn part(
         &self,
@@ -258,6 +307,25 @@ pub(super) struct PlanApp {
     /// Identifies its content.
     pub(super) content: String,
     pub(super) warp_instructions: u64,
+    /// The store exists.
+    converted: bool,
+}
+
+impl PlanApp {
+    fn new(made: AppStore) -> Result<Self, RunError> {
+        let store = Store::open(&made.path)?;
+        let kernels = 0..store.kernel_count();
+        let warp_instructions =
+            kernels.map(|kernel| store.kernel(kernel).warp_instructions()).sum();
+        Ok(Self { made, content: content(&store), warp_instructions, converted: true })
+    }
+
+    /// An application without a store, by its source.
+    fn unconverted(source: &Path) -> Self {
+        let made = AppStore { path: source.to_path_buf(), warnings: Vec::new() };
+        let content = format!("of {}", source.display());
+        Self { made, content, warp_instructions: 0, converted: false }
+    }
 }
 
 /// The stores of the applications of a plan; `None` if the application is in no mix. Each source
@@ -268,7 +336,7 @@ pub(super) fn stores(
     cache: &Path,
     watch: &dyn SweepWatch,
 ) -> Result<Vec<Option<PlanApp>>, SweepError> {
-    let used: BTreeSet<usize> = plan.mixes.iter().flatten().copied().collect();
+    let used = plan.used_apps();
     // By source: its index among the stores.
     let mut sources: BTreeMap<&Path, usize> = BTreeMap::new();
     let mut firsts = Vec::new();
@@ -319,16 +387,9 @@ fn stored(
     cache: &Path,
     watch: &dyn SweepWatch,
 ) -> Result<PlanApp, SweepError> {
-    let name = &plan.apps[app];
-    let failed = |source: RunError| {
-        plan.part(&format!("apps.{}", name.name), plan.line_of_app(&name.name), source)
-    };
-    let made = AppStore::find_or_create(name, models, cache, &SharedProgress(watch.converting()))
-        .map_err(failed)?;
-    let store = Store::open(&made.path).map_err(|source| failed(source.into()))?;
-    let kernels = 0..store.kernel_count();
-    let warp_instructions = kernels.map(|kernel| store.kernel(kernel).warp_instructions()).sum();
-    Ok(PlanApp { made, content: content(&store), warp_instructions })
+    let progress = SharedProgress(watch.converting());
+    let made = AppStore::find_or_create(&plan.apps[app], models, cache, &progress);
+    made.and_then(PlanApp::new).map_err(plan.app_error(app))
 }
 
 #[cfg(test)]
@@ -344,7 +405,7 @@ mod tests {
 
     /// The store of a workload model as `a.gpt` of a folder.
     fn store(folder: &Path, model: &str) {
-        let name = AppName::parse(&format!("synth:{model}"));
+        let name = AppName::parse(format!("synth:{model}"));
         let made = AppStore::find_or_create(&name, None, folder, &Silent).unwrap();
         std::fs::rename(made.path, folder.join("a.gpt")).unwrap();
     }

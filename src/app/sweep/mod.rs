@@ -103,17 +103,18 @@ impl SweepWatch for Unwatched {
 
 /// Estimates the selected cells of a plan on `threads` threads, from the times in the cache
 /// folder: for each its number in the plan, how it has ended in the folder of the sweep, and the
-/// records of other builds. The sums are those of the cells that have not ended.
+/// records of other builds. The sums are those of the cells that have not ended. Converts
+/// nothing: cells with an application that is not in the cache folder are not estimated.
 ///
 /// # Errors
 /// [`SweepError`]: an invalid plan, an application or a machine that cannot be used, or a damaged
 /// list.
-pub fn sweep_estimate(
-    request: &SweepRequest,
-    threads: usize,
-    watch: &dyn SweepWatch,
-) -> Result<SweepEstimate, SweepError> {
-    let (inputs, cells, part) = selected_cells(request, watch)?;
+pub fn sweep_estimate(request: &SweepRequest, threads: usize) -> Result<SweepEstimate, SweepError> {
+    let plan = Plan::read(&request.plan)?;
+    part(request, plan.cells())?;
+    let (inputs, cells) =
+        with_cells(request, SweepInputs::found(plan, request.models.as_deref(), &request.cache)?)?;
+    let part = part(request, cells.len())?;
     let cells = cells_at(&cells, &part);
     let files = SweepFiles::new(&request.out);
     let other_builds = versions::others(&inputs, &cells, &files)?;
@@ -305,7 +306,14 @@ fn sweep_inputs(
     watch: &dyn SweepWatch,
 ) -> Result<(SweepInputs, Vec<Cell>), SweepError> {
     let (models, cache) = (request.models.as_deref(), &request.cache);
-    let inputs = SweepInputs::new(plan, models, cache, watch)?;
+    with_cells(request, SweepInputs::new(plan, models, cache, watch)?)
+}
+
+/// The inputs with their cells; those of other versions where they are accepted.
+fn with_cells(
+    request: &SweepRequest,
+    inputs: SweepInputs,
+) -> Result<(SweepInputs, Vec<Cell>), SweepError> {
     let mut cells = inputs.cells()?;
     if request.mixed_versions {
         versions::adopt(&inputs, &mut cells, &SweepFiles::new(&request.out))?;

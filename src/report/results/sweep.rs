@@ -488,6 +488,9 @@ pub struct CellEstimate {
     /// Why it cannot run, where that shows already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// Its applications that are still to be converted; it has no estimate if there are some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unconverted: Vec<String>,
 }
 
 #[cfg(test)]

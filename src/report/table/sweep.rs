@@ -1,6 +1,6 @@
 //! Sweeps: what a plan asks for, and what went wrong.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::document::{Cell, Column, Table};
@@ -67,7 +67,7 @@ fn counted(cells: &[CellEstimate]) -> String {
     }
 }
 
-/// Says which cells cannot run: the first ones.
+/// Says which cells cannot run, the first ones, and which have no estimate.
 fn refusals(said: &mut String, cells: &[CellEstimate]) {
     let refused = |one: &CellEstimate| {
         Some(format!("cell {} cannot run: {}", one.number, brief(one.refused.as_ref()?, 400)))
@@ -78,6 +78,22 @@ fn refusals(said: &mut String, cells: &[CellEstimate]) {
     }
     if all.len() > FAILURES {
         let _ = writeln!(said, "and {} more cells cannot run", all.len() - FAILURES);
+    }
+    unconverted(said, cells);
+}
+
+/// Says of which applications there is no store yet, and how many cells have no estimate.
+fn unconverted(said: &mut String, cells: &[CellEstimate]) {
+    let open: Vec<_> = cells.iter().filter(|one| !one.unconverted.is_empty()).collect();
+    let names: BTreeSet<&str> =
+        open.iter().flat_map(|one| &one.unconverted).map(String::as_str).collect();
+    if !names.is_empty() {
+        let names = brief(&names.into_iter().collect::<Vec<_>>().join(", "), 400);
+        let _ = writeln!(
+            said,
+            "{} of these cells have no estimate: the sweep converts {names} first",
+            open.len()
+        );
     }
 }
 
