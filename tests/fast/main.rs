@@ -18,6 +18,7 @@ pub(crate) use common::{compression, memlog_text, packing, rendering, skip, swee
 mod accuracy;
 mod allocation;
 mod analyze;
+mod behaviour;
 mod compare;
 mod corpus;
 mod corun_reference;

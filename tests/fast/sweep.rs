@@ -184,10 +184,19 @@ fn what_can_change_a_number_changes_the_key() {
     assert_eq!(once.len(), keys.len(), "{keys:?}");
 }
 
+/// Brings the stores of the place's traces into its cache.
+fn convert(place: &Place) {
+    for trace in ["m", "s"] {
+        let (code, said) = place.run(&["inspect", trace]);
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
 #[test]
 fn a_cell_that_fails_is_kept_with_its_error_and_the_rest_goes_on() {
     let place = Place::new();
     let plan = place.plan("plan", FAILING);
+    convert(&place);
     let (code, said) = place.sweep(&plan, "out", &["--dry-run"]);
     assert!(code == Some(0) && said.contains("cell 1 cannot run: scheme bp gives"), "{said}");
     let (code, said) = place.sweep(&plan, "out", &[]);
@@ -268,8 +277,18 @@ fn a_dry_run_names_the_cells_and_writes_nothing() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     let (code, said) = place.sweep(&plan, "out", &["--dry-run"]);
+    assert!(code == Some(0) && said.contains("12 of these cells have no estimate: "), "{said}");
+    assert!(said.contains("the sweep converts m, s first"), "{said}");
+    assert!(!place.path("cache/stores").exists(), "nothing is converted");
+    convert(&place);
+    let (code, said) = place.sweep(&plan, "out", &["--dry-run"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("12 cells: about") && said.contains("This rests on"), "{said}");
+    assert!(
+        !said.contains("no estimate")
+            && said.contains("12 cells: about")
+            && said.contains("This rests on"),
+        "{said}"
+    );
     let told = |words: &str| said.lines().filter(|line| line.contains(words)).count();
     assert_eq!((told("left-over"), told("s + m"), told("=30")), (4, 6, 6), "{said}");
     let (_, some) = place.sweep(&plan, "out", &["--dry-run", "--cells", "8-9"]);

@@ -89,10 +89,18 @@ fn a_folder_that_holds_something_is_spared_and_an_empty_one_is_filled() {
     let text = |name: &str| fs::read(folder.path().join(name).join("kernel-1.traceg")).unwrap();
     write("saxpy", "out").success();
     let before = text("out");
-    let refused = write("gather", "out").code(2).get_output().stderr.clone();
+    fs::create_dir(folder.path().join("mine")).unwrap();
+    fs::write(folder.path().join("mine/kernel-1.traceg"), &before).unwrap();
+    let refused = write("gather", "mine").code(2).get_output().stderr.clone();
     let message = String::from_utf8(refused).unwrap();
-    assert!(message.contains("out holds kernel-1.traceg and 1 more: name a folder"), "{message}");
+    assert!(message.contains("mine holds kernel-1.traceg and is not traces of"), "{message}");
+    assert_eq!(text("mine"), before);
+    // The program's own is replaced, with nothing left of it.
+    write("two-streams", "out").success();
+    assert!(folder.path().join("out/kernel-4.traceg").is_file());
+    write("saxpy", "out").success();
     assert_eq!(text("out"), before);
+    assert!(!folder.path().join("out/kernel-4.traceg").exists());
     fs::create_dir(folder.path().join("empty")).unwrap();
     write("saxpy", "empty").success();
     assert_eq!(text("empty"), before);

@@ -188,7 +188,7 @@ fn the_program_ends_with_2_and_says_where() {
     assert!(!output.exists());
     let (code, text) = program(&[Path::new("inspect"), &list]);
     assert_eq!(code, Some(2));
-    assert!(text.contains("byte 0: expected a store"), "{text}");
+    assert!(text.contains("kernelslist.g:2: expected a trace file that exists"), "{text}");
 }
 
 #[test]

@@ -83,7 +83,11 @@ fn the_program_writes_a_store_back_as_text() {
     // A store is no trace.
     assert_eq!(convert(&[]), Some(2));
     assert_eq!(convert(&["--to", "traceg"]), Some(0));
+    // Its own folder is replaced, another one is spared.
+    assert_eq!(convert(&["--to", "traceg"]), Some(0));
+    fs::remove_file(folder.join("gpumodel.tag")).unwrap();
     assert_eq!(convert(&["--to", "traceg"]), Some(2));
+    assert_eq!(convert(&["--to", "traceg", "--force"]), Some(0));
     assert_eq!(fs::read_to_string(folder.join("kernelslist.g")).unwrap(), "kernel-1.traceg\n");
     let golden = Store::open(&golden("v1.gpt")).unwrap();
     assert_eq!(converted(&folder, scratch.path()).content_hash(), golden.content_hash());

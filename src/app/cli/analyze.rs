@@ -1,18 +1,20 @@
 //! `gpumodel analyze`: applications on a machine, alone and together.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use gpumodel_core::units::{WholeFile, check_writable};
-use gpumodel_report::results::Analysis;
+use gpumodel_core::units::{FolderPurpose, check_writable};
+use gpumodel_report::results::{Analysis, with_short_names};
 use gpumodel_trace::sources;
 
 use super::options::{FilterArguments, cache_folder, set_threads, setting};
-use super::output::{check_overwrites, stdout, write_text};
+use super::output::{check_file, check_overwrites, is_stdout, stdout, write_text};
 use super::progress::with_bars;
 use super::{Outcome, message};
+use crate::app::model;
 use crate::{AnalyzeRequest, AppName, Ending, SampleRequest, analyze};
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
@@ -36,13 +38,16 @@ use crate::{AnalyzeRequest, AppName, Ending, SampleRequest, analyze};
     gpumodel analyze sgemm.gpt --machine v100 --sample        a part of the CTAs, with an interval\n  \
     gpumodel analyze sgemm.gpt --machine v100 --sample=0.01   more of them\n\n\
     ENVIRONMENT:\n  \
-    GPUMODEL_CACHE  folder for converted traces (default: gpumodel in the user's cache folder)")]
+    GPUMODEL_MACHINE  the machine of commands without --machine, as `machine = \"v100\"` in\n                    \
+    gpumodel/config.toml of the user's config folder sets it\n  \
+    GPUMODEL_CACHE    folder for converted traces (default: gpumodel in the user's cache folder)")]
 pub(crate) struct Arguments {
     /// Applications, `[NAME=]PATH` or `[NAME=]synth:WORKLOAD[:scale=X]` (see `gpumodel
     /// synth --list`)
     #[arg(required_unless_present = "queue", value_name = "APP")]
-    apps: Vec<String>,
-    /// A name from `gpumodel machine list`, or a machine file
+    apps: Vec<OsString>,
+    /// A name from `gpumodel machine list`, or a machine file; needed unless GPUMODEL_MACHINE or
+    /// the config file names one
     #[arg(short, long, value_name = "M")]
     machine: String,
     /// Schemes for the co-runs, separated by commas, each as `name` or
@@ -70,9 +75,13 @@ pub(crate) struct Arguments {
     /// cached: the same command resumes an interrupted one
     #[arg(long, value_name = "FILE")]
     queue: Option<PathBuf>,
-    /// Writes record, SVG figures and an index.html into this folder
-    #[arg(long, value_name = "DIR")]
+    /// Writes record, SVG figures and an index.html into this folder: new, empty, or of an
+    /// earlier report
+    #[arg(short = 'o', long, visible_alias = "output", value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Writes the report into a folder with other contents, which stay where no name is the same
+    #[arg(long)]
+    force: bool,
     /// Writes the record as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -122,8 +131,9 @@ fn width(typed: &str) -> Result<f64, String> {
 
 /// Refuses a width after a space, which would be taken for an application.
 fn check_width(arguments: &Arguments) -> Result<(), String> {
-    let width = |typed: &&String| typed.parse::<f64>().is_ok() && !Path::new(typed).exists();
-    match arguments.apps.iter().find(width).filter(|_| arguments.sample.is_some()) {
+    let width = |typed: &&str| typed.parse::<f64>().is_ok() && !Path::new(typed).exists();
+    let mut typed = arguments.apps.iter().filter_map(|typed| typed.to_str());
+    match typed.find(width).filter(|_| arguments.sample.is_some()) {
         Some(typed) => Err(format!("no application `{typed}`; write a width as --sample={typed}")),
         None => Ok(()),
     }
@@ -138,11 +148,10 @@ fn check_outputs(arguments: &Arguments) -> Result<(), Box<dyn Error + Send + Syn
             &inputs,
             &[("--report", Some(folder.join(gpumodel_report::RECORD).as_path()))],
         )?;
+        FolderPurpose::Report.check(folder, arguments.force)?;
         check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     }
-    if let Some(path) = json.filter(|path| *path != Path::new("-")) {
-        drop(WholeFile::create(path)?);
-    }
+    json.map_or(Ok(()), check_file)?;
     Ok(())
 }
 
@@ -154,7 +163,7 @@ fn input_files(arguments: &Arguments) -> Vec<PathBuf> {
     files.extend(arguments.queue.clone());
     for typed in &arguments.apps {
         let AppName { path, .. } = AppName::parse(typed);
-        match path.to_str().and_then(|text| text.strip_prefix("synth:")) {
+        match model(&path) {
             Some(model) => files.push(before(model, ":scale=")),
             // A file that is no trace is refused when it is read.
             None => files.extend(sources(std::slice::from_ref(&path)).unwrap_or_default()),
@@ -174,7 +183,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     check_outputs(&arguments)?;
     set_threads(arguments.threads)?;
     let request = AnalyzeRequest {
-        apps: arguments.apps.iter().map(|typed| AppName::parse(typed)).collect(),
+        apps: arguments.apps.iter().map(AppName::parse).collect(),
         machine: arguments.machine,
         overrides: arguments.set,
         filter: arguments.filter.into(),
@@ -191,6 +200,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let analysis = with_bars(|watch| analyze(&request, watch))?;
     show(&analysis, arguments.json.as_deref())?;
     if let Some(folder) = &arguments.report {
+        FolderPurpose::Report.mark(folder)?;
         gpumodel_report::write_all(&analysis, folder)?;
         if io::stderr().is_terminal() {
             message(format_args!("report: {}", folder.join("index.html").display()));
@@ -199,17 +209,15 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the record to `json`, and the tables to standard output unless the record goes
-/// there.
+/// Writes the tables to standard output, unless the record goes there, and then the record to
+/// `json`.
 fn show(analysis: &Analysis, json: Option<&Path>) -> Result<(), Box<dyn Error + Send + Sync>> {
-    if let Some(path) = json {
-        write_text(path, &analysis.to_json())?;
+    if !json.is_some_and(is_stdout) {
+        let short = &with_short_names(analysis);
+        let text = gpumodel_report::table::solo(short)
+            + &gpumodel_report::table::corun(short)
+            + &gpumodel_report::table::queue(short);
+        stdout().write_all(text.as_bytes())?;
     }
-    if json.is_some_and(|path| path == Path::new("-")) {
-        return Ok(());
-    }
-    let text = gpumodel_report::table::solo(analysis)
-        + &gpumodel_report::table::corun(analysis)
-        + &gpumodel_report::table::queue(analysis);
-    Ok(stdout().write_all(text.as_bytes())?)
+    Ok(json.map_or(Ok(()), |path| write_text(path, &analysis.to_json()))?)
 }

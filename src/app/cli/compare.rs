@@ -12,14 +12,14 @@ use gpumodel_report::results::{
 use gpumodel_report::table;
 
 use super::Outcome;
-use super::output::{check_overwrites, check_svg, write_text};
+use super::output::{check_overwrites, check_svg, is_stdout, write_text};
 use super::records::{Records, read_all, sources};
 
 /// Compares records with a reference table: cycles, hit rates and DRAM bytes with their errors.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A row of the table matches a record if its `machine` is the record's machine
-and its `trace` the application's name. Tables are CSV with the columns
+and its `trace` the application's name, or the last component of it. Tables are CSV with the columns
   machine,trace,launches,kernels,cycles,...   runs of a cycle simulator
   machine,trace,launch,name,cycles,...        single launches of one
   machine,trace,kernel,elapsed_cycles,...     hardware counters, means per launch of the
@@ -63,15 +63,15 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let comparison = Comparison::new(&records, &reference, arguments.launch_cycles);
     comparison.answered(&reference)?;
     comparison.launches_fit(&reference)?;
+    if !arguments.json.as_deref().is_some_and(is_stdout) {
+        write_text(Path::new("-"), &table::comparison(&comparison))?;
+    }
     if let Some(path) = &arguments.output {
         let input = FigureInput::new(&records).with(&comparison);
         write_text(path, &Figure::named("correlation")?.draw(&input)?.svg)?;
     }
     if let Some(path) = &arguments.json {
         write_text(path, &comparison.to_json())?;
-    }
-    if arguments.json.as_deref() != Some(Path::new("-")) {
-        write_text(Path::new("-"), &table::comparison(&comparison))?;
     }
     Ok(ExitCode::SUCCESS)
 }

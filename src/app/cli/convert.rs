@@ -4,11 +4,13 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use gpumodel_core::units::{ByteCount, Scratch};
+use gpumodel_core::units::{ByteCount, FolderPurpose, Scratch};
 use gpumodel_trace::{ConvertReport, ConvertRequest, Store, TraceError, convert, export};
 
 use super::options::{FilterArguments, memory};
+use super::output::alert;
 use super::progress::with_bar;
+use super::traces::replace_traces;
 use super::{Outcome, message};
 
 /// Converts NVBit-style traces to one memory-mapped store.
@@ -26,14 +28,18 @@ pub(crate) struct Arguments {
     /// list, or trace files (text, `.tracez`, `mem_trace` logs); with `--to traceg` also a store
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// The store, or the folder, to write
+    /// The store to write, or the folder of --to traceg: a new or empty one, or one that this
+    /// program wrote for the same purpose
     #[arg(short, long, value_name = "OUT.gpt")]
     output: PathBuf,
-    /// What to write: a store, or a new folder of grouped traces and their list
+    /// What to write: a store, or a folder of grouped traces and their list
     #[arg(long, value_enum, default_value_t = OutputFormat::Store)]
     to: OutputFormat,
     #[command(flatten)]
     filter: FilterArguments,
+    /// Writes into a folder with other contents, which stay where no name is the same
+    #[arg(long)]
+    force: bool,
     /// Memory for the records of a raw trace, as 512M or 2G; the rest goes to a temporary file
     /// next to the output [default: 256M]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
@@ -48,14 +54,17 @@ enum OutputFormat {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let Arguments { inputs, output, filter, memory, to } = arguments;
+    let Arguments { inputs, output, filter, memory, to, force } = arguments;
     let request = ConvertRequest { inputs, output, filter: filter.into(), memory };
     match to {
         OutputFormat::Store if request.inputs.iter().any(|input| Store::recognise(input)) => {
             return Err("an input is already a store; `--to traceg` writes one as text".into());
         }
         OutputFormat::Store => report(&converted(&request)?),
-        OutputFormat::Traceg => to_text(&request)?,
+        OutputFormat::Traceg => {
+            FolderPurpose::Traces.check(&request.output, force)?;
+            to_text(&request)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -80,13 +89,13 @@ fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>>
             Store::open(&temporary)?
         }
     };
-    let kernels = export(&store, request)?;
+    let kernels = replace_traces(&request.output, || export(&store, request))?;
     message(format_args!("{kernels} kernel(s) as text in {}", request.output.display()));
     Ok(())
 }
 
 fn warn(warnings: &[String]) {
-    warnings.iter().for_each(|warning| message(format_args!("warning: {warning}")));
+    warnings.iter().for_each(|warning| alert(format_args!("warning: {warning}")));
 }
 
 fn report(done: &ConvertReport) {

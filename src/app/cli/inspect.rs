@@ -1,5 +1,6 @@
 //! `gpumodel inspect`: the contents of a store.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,29 +11,40 @@ use serde::Serialize;
 
 use gpumodel_core::units::Dim3;
 use gpumodel_report::plain_name;
-use gpumodel_trace::{Command, KernelSummary, Store, TraceError, TraceStatistics};
+use gpumodel_trace::{Command, KernelSummary, Store, TraceError, TraceStatistics, sources};
 
-use super::output::{check_overwrites, stdout, table, write_json};
-use super::{Outcome, message};
+use super::Outcome;
+use super::options::cache_folder;
+use super::output::{alert, check_overwrites, stdout, table, write_json};
+use super::progress::with_bar;
+use crate::{App, AppName, RunError};
 
 /// Longest kernel name in the table.
 const NAME_CHARACTERS: usize = 40;
 
-/// Shows a store's kernels, instruction mix, footprint, sizes and hash.
+/// Shows an application's kernels, instruction mix, footprint, sizes and hash.
+///
+/// A trace or a workload model is converted first, and its store is kept in the cache folder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "EXAMPLES:\n  \
     gpumodel inspect bfs.gpt\n  \
     gpumodel inspect bfs.gpt --verify\n  \
+    gpumodel inspect traces/bfs\n  \
+    gpumodel inspect synth:saxpy\n  \
     gpumodel inspect bfs.gpt --json - | jq .kernels[0].mix\n\n\
     The footprint counts distinct 128-byte lines and 4 KiB pages of global memory\n\
     that active lanes touch. Exit code 1: --verify found damage.")]
 pub(crate) struct Arguments {
-    /// The store
-    #[arg(value_name = "STORE")]
-    store: PathBuf,
-    /// Check every checksum and the content hash
+    /// A store, or whatever `analyze` takes: a trace, a list, a folder, `synth:WORKLOAD`
+    #[arg(value_name = "APP")]
+    app: OsString,
+    /// Check every checksum and the content hash of a store
     #[arg(long)]
     verify: bool,
+    /// A folder of model files that take precedence over the built-in ones, laid out as
+    /// `models/`
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
     /// Write everything as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -109,14 +121,14 @@ struct KernelRow {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    check_overwrites(
-        std::slice::from_ref(&arguments.store),
-        &[("--json", arguments.json.as_deref())],
-    )?;
-    let store = match open(&arguments) {
+    let app = AppName::parse(&arguments.app);
+    let inputs =
+        sources(std::slice::from_ref(&app.path)).unwrap_or_else(|_| vec![app.path.clone()]);
+    check_overwrites(&inputs, &[("--json", arguments.json.as_deref())])?;
+    let store = match open(&arguments, &app) {
         Ok(store) => store,
-        Err(error @ TraceError::Store { .. }) if arguments.verify => {
-            message(format_args!("damaged: {error}"));
+        Err(RunError::Trace(error @ TraceError::Store { .. })) if arguments.verify => {
+            alert(format_args!("damaged: {error}"));
             return Ok(ExitCode::FAILURE);
         }
         Err(error) => return Err(error.into()),
@@ -129,19 +141,16 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn open(arguments: &Arguments) -> Result<Store, TraceError> {
-    let path = &arguments.store;
-    if path.is_dir() {
-        let path = path.display();
-        let text = format!(
-            "{path} is a folder; convert it to a store with `gpumodel convert {path} -o NAME.gpt`"
-        );
-        return Err(TraceError::Request(text));
-    }
-    let store = Store::open(path)?;
+fn open(arguments: &Arguments, app: &AppName) -> Result<Store, RunError> {
     if arguments.verify {
+        let store = Store::open(&app.path)?;
         store.verify()?;
+        return Ok(store);
     }
+    let (models, cache) = (arguments.models.as_deref(), cache_folder());
+    let App { store, warnings, .. } =
+        with_bar(|progress| App::open(app, models, &cache, progress))?;
+    warnings.iter().for_each(|warning| alert(format_args!("warning: {warning}")));
     Ok(store)
 }
 

@@ -1,6 +1,7 @@
 //! `gpumodel machine`: lists, shows, checks and imports machine descriptions.
 
-use std::io::{self, Write};
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,11 +9,11 @@ use clap::{Args, Subcommand};
 use comfy_table::presets::NOTHING;
 use serde_json::json;
 
-use gpumodel_sim::config::{ImportLabel, Resolved, import_accelsim};
+use gpumodel_sim::config::{IMPORT_MARK, ImportLabel, Resolved, import_accelsim};
 
-use super::Outcome;
 use super::options::setting;
-use super::output::{check_overwrites, stdout, table, write_json, write_text};
+use super::output::{alert, check_overwrites, is_stdout, stdout, table, write_json, write_text};
+use super::{Outcome, message};
 use crate::check_memory;
 
 /// Machine descriptions: list them, show one, check a file, import one.
@@ -87,6 +88,9 @@ struct Import {
     /// The machine file to write; without it, or with `-`, the text goes to standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Replaces a file that is no machine file of this command.
+    #[arg(long)]
+    force: bool,
     /// Name of the machine; default: the stem of the output file, else `imported`.
     #[arg(long)]
     name: Option<String>,
@@ -179,7 +183,10 @@ fn run_check(check: &Check) -> Outcome {
 
 fn run_import(import: &Import) -> Outcome {
     check_overwrites(&import.files, &[("-o", import.output.as_deref())])?;
-    let file = import.output.as_deref().filter(|path| *path != Path::new("-"));
+    let file = import.output.as_deref().filter(|path| !is_stdout(path));
+    if let Some(file) = file.filter(|_| !import.force) {
+        check_ours(file)?;
+    }
     let stem = file.and_then(Path::file_stem);
     let name = import
         .name
@@ -189,13 +196,24 @@ fn run_import(import: &Import) -> Outcome {
     let label = ImportLabel { name, description: import.description.clone() };
     let made = import_accelsim(&import.files, &label)?;
     write_text(import.output.as_deref().unwrap_or(Path::new("-")), &made.text)?;
-    let mut messages = io::stderr().lock();
     let count = made.ignored.len();
-    writeln!(messages, "{count} options have no counterpart; the file lists them with the reason")?;
-    for option in &made.unknown {
-        writeln!(messages, "unknown option, not used: {option}")?;
-    }
+    message(format_args!(
+        "{count} options have no counterpart; the file lists them with the reason"
+    ));
+    made.unknown
+        .iter()
+        .for_each(|option| alert(format_args!("unknown option, not used: {option}")));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses to replace a file that an import did not write: machine files are written by hand.
+fn check_ours(path: &Path) -> Result<(), String> {
+    let text = fs::read(path).unwrap_or_default();
+    if text.is_empty() || text.starts_with(IMPORT_MARK.as_bytes()) {
+        return Ok(());
+    }
+    let shown = path.display();
+    Err(format!("{shown} exists and no import wrote it: name a new file, or add --force"))
 }
 
 /// The row of a machine in the list.

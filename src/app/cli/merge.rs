@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use gpumodel_core::units::FolderPurpose;
 use gpumodel_report::results::SweepFiles;
 use gpumodel_report::table;
 
@@ -28,8 +29,11 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
     /// The folder to write: without cells, or with those of the same merge that was interrupted
-    #[arg(long, value_name = "DIR")]
+    #[arg(short = 'o', long, visible_alias = "output", value_name = "DIR")]
     out: PathBuf,
+    /// Writes into a folder with other contents, which stay where no name is the same
+    #[arg(long)]
+    force: bool,
     /// Accepts cells of several versions of the program; the tables name the version of each
     #[arg(long)]
     mixed_versions: bool,
@@ -41,6 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         out: arguments.out.clone(),
         mixed_versions: arguments.mixed_versions,
     };
+    FolderPurpose::Sweep.check(&request.out, arguments.force)?;
     let (done, failed) = merge(&request)?;
     let mut stdout = stdout();
     let left = SweepFiles::new(&arguments.out).cells()?.len().saturating_sub(done + failed);

@@ -1,13 +1,11 @@
 //! `gpumodel reproduce`: a paper's experiments against its published figures.
 
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use gpumodel_core::units::{ByteCount, check_writable, held};
+use gpumodel_core::units::{ByteCount, FolderPurpose, check_writable};
 use gpumodel_report::figure::FIGURES;
-use gpumodel_report::results::SweepFiles;
 
 use super::Outcome;
 use super::interrupt::{INTERRUPTED, stop_gracefully};
@@ -44,8 +42,11 @@ pub(crate) struct Arguments {
     #[arg(value_name = "PAPER|all")]
     paper: String,
     /// The folder of the report, with the runs in it: new, empty, or of an earlier reproduction
-    #[arg(long, value_name = "DIR")]
+    #[arg(short = 'o', long, visible_alias = "output", value_name = "DIR")]
     report: PathBuf,
+    /// Writes into a folder with other contents, which stay where no name is the same
+    #[arg(long)]
+    force: bool,
     /// A representative part with shorter runs
     #[arg(long)]
     quick: bool,
@@ -73,7 +74,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     set_threads(arguments.threads)?;
     let folder = &arguments.report;
-    check_folder(folder)?;
+    FolderPurpose::Reproduction.check(folder, arguments.force)?;
     check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     let request = ReproduceRequest {
         paper: arguments.paper.clone(),
@@ -95,9 +96,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
         Err(error) => return Err(error.into()),
     };
-    gpumodel_report::paper::write_reproduction(&found, folder)?;
     let mut stdout = stdout();
     stdout.write_all(gpumodel_report::paper::headlines(&found).as_bytes())?;
+    gpumodel_report::paper::write_reproduction(&found, folder)?;
     if found.left() > 0 {
         let left = found.left();
         writeln!(stdout, "not run yet: {left}; the same command without --so-far runs them")?;
@@ -105,37 +106,4 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     writeln!(stdout, "report: {}", folder.join("index.html").display())?;
     let [_, failed, _] = found.counts();
     Ok(if failed + found.failed() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// Refuses a folder with other contents, which the report would mix with or replace.
-fn check_folder(folder: &Path) -> Result<(), String> {
-    let Some(held) = held(folder) else { return Ok(()) };
-    // An interrupted reproduction has parts but no report; the record of a report is written
-    // before its text.
-    let text = ["headlines.csv", "report.md", "index.html"];
-    let written = text.into_iter().find(|name| folder.join(name).exists());
-    let begun = written.is_none() && has_part(folder);
-    if begun || folder.join("reproduction.json").is_file() {
-        return Ok(());
-    }
-    let (folder, found) = (folder.display(), written.map_or(held, str::to_owned));
-    Err(format!(
-        "{folder} holds {found} and no reproduction: name a folder that does not exist or is \
-         empty, or that of an earlier reproduction"
-    ))
-}
-
-/// Whether `folder` holds a part of a reproduction: its plan or queue is written before it
-/// runs; a merged part has a list of cells.
-fn has_part(folder: &Path) -> bool {
-    let within = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
-    let names_apps = |file: &Path| {
-        let text = fs::read_to_string(file).unwrap_or_default();
-        toml::from_str::<toml::Table>(&text).is_ok_and(|plan| plan.contains_key("apps"))
-    };
-    let plan = |file: &Path| file.extension().is_some_and(|end| end == "toml") && names_apps(file);
-    let part = |part: &Path| {
-        SweepFiles::new(part).begun() || within(part).any(|entry| plan(&entry.path()))
-    };
-    within(&folder.join("parts")).any(|entry| part(&entry.path()))
 }

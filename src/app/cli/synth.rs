@@ -9,14 +9,15 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use gpumodel_core::units::{held, to_u64};
+use gpumodel_core::units::{FolderPurpose, to_u64};
 use gpumodel_report::paper::{Paper, PaperError};
 use gpumodel_sim::config::{Models, SpecError, Unlisted};
 use gpumodel_trace::workload::{
     self, Compression, FolderReport, Workload, WorkloadError, write_folder,
 };
 
-use super::output::stdout;
+use super::output::{Verbosity, alert, stdout};
+use super::traces::replace_traces;
 use super::{Outcome, message};
 
 /// Writes a workload model as an Accel-Sim trace folder that `convert` takes.
@@ -37,9 +38,14 @@ pub(crate) struct Arguments {
     #[arg(value_name = "NAME|FILE", required_unless_present = "list")]
     workload: Option<String>,
 
-    /// The folder to write, new or empty: kernelslist.g and one kernel-N.traceg per launch.
+    /// The folder to write: kernelslist.g and one kernel-N.traceg per launch. It is new, empty
+    /// or one that this program wrote for the same purpose.
     #[arg(short, long, value_name = "DIR", required_unless_present = "list")]
     output: Option<PathBuf>,
+
+    /// Writes into a folder with other contents, which stay where no name is the same.
+    #[arg(long)]
+    force: bool,
 
     /// Multiplies the constants under [scaled] of the file: CTAs or the work of each, and their
     /// buffers.
@@ -76,7 +82,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let name = arguments.workload.expect("required without --list");
     let name = without_prefix(&name)?;
     let folder = arguments.output.expect("required without --list");
-    check_empty(&folder)?;
+    FolderPurpose::Traces.check(&folder, arguments.force)?;
     let models = crate::models(arguments.models.as_deref())?;
     let workload = Workload::load_scaled(name, &models, arguments.scale)?;
     let compression = match arguments.compress {
@@ -84,8 +90,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Packing::Xz => Compression::Xz,
     };
     let bar = bar(workload.kernel_count());
-    let report =
-        write_folder(&workload, &folder, compression, &mut |done| bar.set_position(to_u64(done)))?;
+    let report = replace_traces(&folder, || {
+        write_folder(&workload, &folder, compression, &mut |done| bar.set_position(to_u64(done)))
+    })?;
     bar.finish_and_clear();
     message(format_args!(
         "{}: {} launch(es), {} warp instructions, {} thread instructions, {} bytes of text",
@@ -98,8 +105,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     workload.remark().iter().for_each(message);
     // The folder is written: a failed look-up of opcodes is no failure of the verb.
     match unknown(&report, &models) {
-        Ok(warnings) => warnings.iter().for_each(message),
-        Err(error) => message(format_args!("warning: opcodes are not looked up: {error}")),
+        Ok(warnings) => warnings.iter().for_each(alert),
+        Err(error) => alert(format_args!("warning: opcodes are not looked up: {error}")),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -125,14 +132,6 @@ fn without_prefix(name: &str) -> Result<&str, String> {
     }
 }
 
-/// Refuses a folder that is not empty: it may hold a trace that cannot be made again, and two
-/// traces in one folder cannot be told apart.
-fn check_empty(folder: &Path) -> Result<(), String> {
-    let Some(held) = held(folder) else { return Ok(()) };
-    let folder = folder.display();
-    Err(format!("{folder} holds {held}: name a folder that does not exist, or remove it first"))
-}
-
 /// A warning for each executed opcode that is in no opcode table.
 fn unknown(report: &FolderReport, models: &Models) -> Result<Vec<String>, SpecError> {
     let opcodes = report.opcodes.keys().map(String::as_str);
@@ -149,7 +148,9 @@ fn unknown(report: &FolderReport, models: &Models) -> Result<Vec<String>, SpecEr
 
 /// A progress bar over launches; hidden if standard error is no terminal.
 fn bar(launches: usize) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(to_u64(launches)), ProgressDrawTarget::stderr());
+    let quiet = Verbosity::get() == Verbosity::Quiet;
+    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(to_u64(launches)), target);
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} launches");
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

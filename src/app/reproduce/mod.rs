@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use gpumodel_core::units::did_you_mean;
+use gpumodel_core::units::{FolderPurpose, did_you_mean};
 use gpumodel_report::paper::{
     Headline, HeadlineRow, Paper, PaperError, REPRODUCTION_SCHEMA, ReproducedPaper, ReproducedPart,
     Reproduction, RunSelection, Set, Side, judge,
@@ -69,6 +69,8 @@ pub fn reproduce(
     let models = crate::models(request.models.as_deref())?;
     let papers = requested_papers(&models, &request.paper)?;
     check::report(&request.report, &papers)?;
+    let marked = FolderPurpose::Reproduction.mark(&request.report);
+    marked.map_err(|source| ReproduceError::Folder { path: request.report.clone(), source })?;
     let mut ready = Vec::new();
     for paper in &papers {
         check::names(paper, &request.figures)?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpumodel_core::units::{WholeFile, sorted_mix};
+use gpumodel_core::units::{FolderPurpose, WholeFile, sorted_mix};
 use gpumodel_report::paper::{Paper, Part, ReproducedPart};
 use gpumodel_report::results::{Analysis, SweepFiles};
 use gpumodel_sim::config::Models;
@@ -51,6 +51,9 @@ impl<'a> Prepared<'a> {
         let folder = Path::new("parts").join(format!("{quick}{}-{}", paper.name, part.name));
         let root = request.report.join(&folder);
         fs::create_dir_all(&root).map_err(unwritable(&root))?;
+        if part.plan.is_some() {
+            FolderPurpose::Sweep.mark(&root).map_err(unwritable(&root))?;
+        }
         let mut file = root.join(format!("{stem}.toml"));
         WholeFile::write(&file, model.text.as_bytes()).map_err(unwritable(&file))?;
         // A file of the user is read in place: its paths are relative to its folder, and errors

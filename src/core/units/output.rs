@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use tempfile::{NamedTempFile, TempDir};
 
 /// What names of files and folders that are not finished end with.
-const UNFINISHED: &str = ".partial";
+pub(super) const UNFINISHED: &str = ".partial";
 
 /// Temporary files and folders of outputs that are not finished yet.
 static REGISTRY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -54,9 +54,7 @@ impl WholeFile {
             let file = builder.tempfile_in(folder_of(target))?;
             Ok((file.path().to_path_buf(), file))
         });
-        let file = made.map_err(|e| {
-            io::Error::new(e.kind(), format!("cannot write {}: {e}", target.display()))
-        })?;
+        let file = made.map_err(|error| unwritten(target, &error))?;
         let temporary = file.path().to_path_buf();
         let writer = Some(BufWriter::with_capacity(1 << 18, file));
         Ok(Self { writer, temporary, target: target.to_path_buf() })
@@ -73,24 +71,30 @@ impl WholeFile {
     /// Flushes, syncs and gives the file its name.
     ///
     /// # Errors
-    /// Whatever the file system says; the temporary file is then removed.
+    /// Whatever the file system says, with the name of the target; the temporary file is then
+    /// removed.
     pub fn finish(mut self) -> io::Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
-        let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.as_file().sync_all()?;
-        file.persist(&self.target)?;
+        let persisted = writer
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)
+            .and_then(|file| file.as_file().sync_all().map(|()| file))
+            .and_then(|file| Ok(file.persist(&self.target)?));
+        persisted.map_err(|error| unwritten(&self.target, &error))?;
         sync_folder(&self.target);
         Ok(())
     }
 
     /// Writes `bytes` as the whole content of `target`; into it, where it is a
-    /// device or a pipe.
+    /// device, a pipe or an open file of this process ([`is_stream`]).
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Whatever the file system says, with the name of the target.
     pub fn write(target: &Path, bytes: &[u8]) -> io::Result<()> {
-        if fs::metadata(target).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-            return OpenOptions::new().write(true).open(target)?.write_all(bytes);
+        if is_stream(target) {
+            let stream = OpenOptions::new().append(true).open(target);
+            let written = stream.and_then(|mut stream| stream.write_all(bytes));
+            return written.map_err(|error| unwritten(target, &error));
         }
         let mut file = Self::create(target)?;
         file.write_all(bytes)?;
@@ -98,13 +102,29 @@ impl WholeFile {
     }
 }
 
+/// Whether bytes go into what lies at `target` instead of replacing it: a device, a pipe, or
+/// a name of an open file, as `/dev/fd/3`.
+#[must_use]
+pub fn is_stream(target: &Path) -> bool {
+    let open = ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc"];
+    let named = cfg!(unix) && open.iter().any(|name| target.starts_with(name));
+    fs::metadata(target).is_ok_and(|there| !there.is_dir() && (named || !there.is_file()))
+}
+
+/// The error of an output that cannot be written, with its name.
+fn unwritten(target: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write {}: {error}", target.display()))
+}
+
 impl Write for WholeFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer().write(bytes)
+        let written = self.writer().write(bytes);
+        written.map_err(|error| unwritten(&self.target, &error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer().flush()
+        let flushed = self.writer().flush();
+        flushed.map_err(|error| unwritten(&self.target, &error))
     }
 }
 
@@ -218,15 +238,16 @@ impl WholeFolder {
     /// others are left alone.
     ///
     /// # Errors
-    /// Whatever the file system says.
+    /// Whatever the file system says, with the name of the file or folder.
     pub fn finish(self, names: &[String]) -> io::Result<()> {
+        let renamed =
+            |from: &Path, to: &Path| fs::rename(from, to).map_err(|error| unwritten(to, &error));
         if !self.target.exists() {
-            return fs::rename(&self.temporary, &self.target);
+            return renamed(&self.temporary, &self.target);
         }
-        for name in names {
-            fs::rename(self.temporary.join(name), self.target.join(name))?;
-        }
-        Ok(())
+        names
+            .iter()
+            .try_for_each(|name| renamed(&self.temporary.join(name), &self.target.join(name)))
     }
 }
 
@@ -236,17 +257,6 @@ impl Drop for WholeFolder {
         drop(self.made.take());
         forget_unfinished(&self.temporary);
     }
-}
-
-/// What lies in the folder `target`, in words; `None`: nothing does, or it is no folder.
-#[must_use]
-pub fn held(target: &Path) -> Option<String> {
-    let entries = fs::read_dir(target).ok()?.flatten();
-    let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
-    names.sort();
-    let first = names.first()?.to_string_lossy().into_owned();
-    let more = names.len() - 1;
-    Some(if more > 0 { format!("{first} and {more} more") } else { first })
 }
 
 /// A temporary folder that is removed with this value, or by
@@ -297,7 +307,7 @@ pub fn check_writable(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{WholeFile, WholeFolder, held};
+    use super::{WholeFile, WholeFolder};
     use std::io::Write;
     use std::os::unix::fs::PermissionsExt;
 
@@ -361,18 +371,6 @@ mod tests {
         WholeFile::write(&link, b"new").unwrap();
         assert_eq!(std::fs::read(&real).unwrap(), b"new");
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
-    }
-
-    #[test]
-    fn what_lies_in_a_folder_is_told_by_its_first_name() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(held(folder.path()), None);
-        assert_eq!(held(&folder.path().join("none")), None);
-        std::fs::write(folder.path().join("b"), "").unwrap();
-        assert_eq!(held(folder.path()).as_deref(), Some("b"));
-        std::fs::write(folder.path().join("a"), "").unwrap();
-        assert_eq!(held(folder.path()).as_deref(), Some("a and 1 more"));
-        assert_eq!(held(&folder.path().join("a")), None, "a file");
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod translation;
 pub use cache::{AllocatePolicy, Cache, ReplacementPolicy, SetHash, WriteMiss, WritePolicy};
 pub use check::Problem;
 pub use error::SpecError;
-pub use import::{Import, ImportLabel, import_accelsim};
+pub use import::{IMPORT_MARK, Import, ImportLabel, import_accelsim};
 pub use isa_table::{IsaTable, Unlisted};
 pub use machine::{
     Allocation, BankConflicts, Clocks, Constant, CtaOrder, Dispatch, DramSpec, Energy, Fetch,

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use gpumodel_core::units::{ByteCount, shown};
+use gpumodel_core::units::{ByteCount, FolderPurpose, shown};
 use gpumodel_report::results::{FailedCell, SweepFiles};
 use gpumodel_report::table;
 
@@ -78,9 +78,12 @@ pub(crate) struct Arguments {
     /// The plan
     #[arg(value_name = "PLAN.toml")]
     plan: PathBuf,
-    /// The folder of the sweep
-    #[arg(long, value_name = "DIR")]
+    /// The folder of the sweep: new, empty, or of an earlier sweep
+    #[arg(short = 'o', long, visible_alias = "output", value_name = "DIR")]
     out: PathBuf,
+    /// Writes into a folder with other contents, which stay where no name is the same
+    #[arg(long)]
+    force: bool,
     /// Continues in a folder that holds cells: those that have ended do not run again
     #[arg(long)]
     resume: bool,
@@ -92,8 +95,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     mixed_versions: bool,
     /// Lists the cells and which of them have ended in DIR; estimates time and memory of the
-    /// others from the cells that have run so far, and the number of useful nodes; runs none.
-    /// Converts traces that are not in the cache folder, as the run would
+    /// others from the cells that have run so far, and the number of useful nodes. Runs none and
+    /// converts nothing: cells of traces that are not in the cache folder have no estimate
     #[arg(long)]
     dry_run: bool,
     /// Most cells that run at once [default: all cores; with --engine slurm, in a job: 1]
@@ -176,6 +179,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.dry_run {
         return dry_run(&request);
     }
+    FolderPurpose::Sweep.check(&request.out, arguments.force)?;
     if arguments.tables_only {
         let end = with_sweep_bars(|watch| sweep_tables(&request.out, watch))?;
         return report(arguments, end);
@@ -194,7 +198,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Prints the estimate of the cells.
 fn dry_run(request: &SweepRequest) -> Outcome {
     let threads = rayon::current_num_threads();
-    let said = table::planned(&with_sweep_bars(|watch| sweep_estimate(request, threads, watch))?);
+    let said = table::planned(&sweep_estimate(request, threads)?);
     stdout().write_all(said.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -33,6 +33,9 @@ pub struct Import {
     pub ignored: Vec<String>,
 }
 
+/// What every machine file of an import begins with.
+pub const IMPORT_MARK: &str = "# Written by `gpumodel machine import`";
+
 /// What the configuration does not say of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportLabel {
@@ -58,9 +61,10 @@ pub fn import_accelsim(files: &[PathBuf], label: &ImportLabel) -> Result<Import,
     let names = files.iter().filter_map(|path| path.file_name());
     let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
     sheet.comment(&format!(
-        "Written by `gpumodel machine import` from {} (data of Accel-Sim and GPGPU-Sim,\n\
+        "{} from {} (data of Accel-Sim and GPGPU-Sim,\n\
          BSD licences). The model of a simulator's model: for the silicon see the machine\n\
          of that name. Change the import, not this file.",
+        IMPORT_MARK.trim_start_matches("# "),
         names.join(" and ")
     ));
     sheet.word("name", &label.name);

@@ -1,0 +1,203 @@
+//! Whether results may go into a folder: into a new one, an empty one, or one that this
+//! program wrote for the same purpose.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::WholeFile;
+use super::output::UNFINISHED;
+
+/// The file by which the program recognises its own folders; it names their purpose.
+const TAG: &str = "gpumodel.tag";
+
+/// What a folder of results is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderPurpose {
+    /// Record, figures and page of an analysis.
+    Report,
+    /// Records and tables of a sweep.
+    Sweep,
+    /// Parts and report of a paper's reproduction.
+    Reproduction,
+    /// Trace files and their list.
+    Traces,
+}
+
+impl FolderPurpose {
+    /// The purpose in words, which the tag holds, and the document that shows it where the tag
+    /// is missing.
+    const fn words(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Report => ("a report of `gpumodel analyze`", Some("record.json")),
+            Self::Sweep => ("a sweep of `gpumodel sweep`", Some("sweep.json")),
+            Self::Reproduction => {
+                ("a reproduction of `gpumodel reproduce`", Some("reproduction.json"))
+            }
+            Self::Traces => ("traces of `gpumodel synth` or `convert`", None),
+        }
+    }
+
+    /// Refuses a folder with other contents, unless `force` is set.
+    ///
+    /// # Errors
+    /// What the folder holds and what to do about it; a path that is no folder.
+    pub fn check(self, folder: &Path, force: bool) -> io::Result<()> {
+        if force || self.owns(folder) {
+            return Ok(());
+        }
+        if folder.exists() && !folder.is_dir() {
+            let text =
+                format!("cannot write into {}: it is a file, not a folder", folder.display());
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, text));
+        }
+        let Some(held) = held(folder) else { return Ok(()) };
+        let text = format!(
+            "{} holds {held} and is not {}: name a folder that is new or empty, or add --force",
+            folder.display(),
+            self.words().0
+        );
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, text))
+    }
+
+    /// Whether the program wrote `folder` for this purpose.
+    #[must_use]
+    pub fn owns(self, folder: &Path) -> bool {
+        let (purpose, document) = self.words();
+        let tagged = start(&folder.join(TAG)).is_some_and(|text| text.trim_end() == purpose);
+        let ours = |name| start(&folder.join(name)).is_some_and(|text| text.contains(SCHEMA));
+        tagged || document.is_some_and(ours) || self == Self::Reproduction && has_parts(folder)
+    }
+
+    /// Makes `folder` where it is missing, and marks it as one of this purpose.
+    ///
+    /// # Errors
+    /// Whatever the file system says; the message names folder or file.
+    pub fn mark(self, folder: &Path) -> io::Result<()> {
+        fs::create_dir_all(folder).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot write {}: {error}", folder.display()))
+        })?;
+        let (tag, purpose) = (folder.join(TAG), self.words().0);
+        if start(&tag).is_some_and(|text| text.trim_end() == purpose) {
+            return Ok(());
+        }
+        WholeFile::write(&tag, format!("{purpose}\n").as_bytes())
+    }
+}
+
+/// Whether sweeps were merged into `folder` as parts of a reproduction, which has not begun.
+fn has_parts(folder: &Path) -> bool {
+    let parts = fs::read_dir(folder.join("parts")).into_iter().flatten().flatten();
+    parts.into_iter().any(|part| FolderPurpose::Sweep.owns(&part.path()))
+}
+
+/// Removes `folder` if it holds nothing but the mark.
+pub fn remove_if_only_marked(folder: &Path) {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten();
+    if names.map(|entry| entry.file_name()).all(|name| name == TAG) {
+        // Another process may use it by now: a folder that is not empty stays.
+        let _ = fs::remove_file(folder.join(TAG)).and_then(|()| fs::remove_dir(folder));
+    }
+}
+
+/// How our documents begin.
+const SCHEMA: &str = "\"schema\": \"gpumodel.";
+
+/// The first bytes of a file as text; `None` where it cannot be read.
+fn start(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(256).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What lies in the folder `target`, in words; `None`: nothing does, or it is no folder.
+fn held(target: &Path) -> Option<String> {
+    let entries = fs::read_dir(target).ok()?.flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    // Another process that begins the same work leaves such files for a moment.
+    let mut names: Vec<String> = names.filter(|name| !name.ends_with(UNFINISHED)).collect();
+    names.sort();
+    let first = names.first()?.clone();
+    let more = names.len() - 1;
+    Some(if more > 0 { format!("{first} and {more} more") } else { first })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{FolderPurpose, held, remove_if_only_marked};
+
+    const ALL: [FolderPurpose; 4] = [
+        FolderPurpose::Report,
+        FolderPurpose::Sweep,
+        FolderPurpose::Reproduction,
+        FolderPurpose::Traces,
+    ];
+
+    #[test]
+    fn new_empty_and_own_folders_are_taken_and_others_only_by_force() {
+        for purpose in ALL {
+            let place = tempfile::tempdir().unwrap();
+            let folder = place.path().join("out");
+            assert!(purpose.check(&folder, false).is_ok(), "new");
+            fs::create_dir(&folder).unwrap();
+            assert!(purpose.check(&folder, false).is_ok(), "empty");
+            fs::write(folder.join("mine"), "x").unwrap();
+            let said = purpose.check(&folder, false).unwrap_err().to_string();
+            assert!(said.contains("out holds mine and is not"), "{said}");
+            assert!(said.ends_with("or add --force"), "{said}");
+            assert!(purpose.check(&folder, true).is_ok(), "forced");
+            purpose.mark(&folder).unwrap();
+            for other in ALL {
+                assert_eq!(other.check(&folder, false).is_ok(), other == purpose, "{other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_without_a_tag_is_known_by_its_document() {
+        let folder = tempfile::tempdir().unwrap();
+        let (sweep, record) = (FolderPurpose::Sweep, folder.path().join("sweep.json"));
+        fs::write(&record, "{\"cells\": []}").unwrap();
+        assert!(sweep.check(folder.path(), false).is_err());
+        fs::write(&record, "{\n  \"schema\": \"gpumodel.sweep/1\",\n").unwrap();
+        assert!(sweep.check(folder.path(), false).is_ok());
+        assert!(FolderPurpose::Report.check(folder.path(), false).is_err());
+    }
+
+    #[test]
+    fn a_file_is_no_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        let said = FolderPurpose::Sweep.check(&file, false).unwrap_err().to_string();
+        assert!(said.ends_with("it is a file, not a folder"), "{said}");
+    }
+
+    #[test]
+    fn what_a_folder_holds_is_reported_by_its_first_name() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(held(folder.path()), None);
+        assert_eq!(held(&folder.path().join("none")), None);
+        fs::write(folder.path().join(".b.12.partial"), "").unwrap();
+        assert_eq!(held(folder.path()), None, "another process begins");
+        fs::write(folder.path().join("b"), "").unwrap();
+        assert_eq!(held(folder.path()).as_deref(), Some("b"));
+        fs::write(folder.path().join("a"), "").unwrap();
+        assert_eq!(held(folder.path()).as_deref(), Some("a and 1 more"));
+    }
+
+    #[test]
+    fn only_a_folder_without_results_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("out");
+        FolderPurpose::Sweep.mark(&folder).unwrap();
+        fs::write(folder.join("mine"), "x").unwrap();
+        remove_if_only_marked(&folder);
+        assert!(FolderPurpose::Sweep.owns(&folder));
+        fs::remove_file(folder.join("mine")).unwrap();
+        remove_if_only_marked(&folder);
+        assert!(!folder.exists());
+    }
+}
