@@ -7,7 +7,8 @@ use gpumodel_core::units::SECTOR_BYTES;
 
 use super::chart::{Colour, Fill, fit, text_width};
 use super::format::{float, plain_name, ratio};
-use super::mix::{apart, machine_words};
+use super::machine::machine_tails;
+use super::mix::apart;
 use crate::group_by;
 use crate::results::{Analysis, AppRecord, KernelRecord, UnitShares};
 
@@ -153,7 +154,7 @@ pub(crate) fn title_room(groups: &[Group], size: f64, most: f64) -> f64 {
 /// machine behind, and numbers labels that are still the same.
 fn name_apart(groups: &mut [Group], runs: &[(&Analysis, &AppRecord)]) {
     let records: Vec<&Analysis> = runs.iter().map(|run| run.0).collect();
-    let machines = machine_words(&records);
+    let machines = machine_tails(&records);
     let mut used = BTreeSet::new();
     for group in groups {
         if runs.len() > 1 && group.kernels == 1 {
@@ -209,7 +210,7 @@ pub(crate) fn profiles<'r>(
 /// What the kernels are called: an application's only kernel like the application.
 fn labels(runs: &[(&Analysis, &AppRecord)], order: &[(usize, &str)]) -> Vec<String> {
     let records: Vec<&Analysis> = runs.iter().map(|run| run.0).collect();
-    let machines = machine_words(&records);
+    let machines = machine_tails(&records);
     let label = |&(index, kernel): &(usize, &str)| {
         let app = short_app(&runs[index].1.app);
         let own = order.iter().filter(|other| other.0 == index).count();

@@ -9,6 +9,8 @@ mod error;
 pub mod figure;
 mod format;
 mod kernels;
+mod look;
+mod machine;
 mod mix;
 mod notes;
 mod page;
@@ -20,6 +22,7 @@ pub mod table;
 
 pub use error::ReportError;
 pub use format::plain_name;
+pub use look::scheme_look;
 pub use page::{Of, PageFigure, RECORD, page, write_all};
 
 /// Each of `items` once, in the order in which they first come.

@@ -32,6 +32,7 @@ mod guide;
 mod held_figures;
 mod hostile;
 mod imports;
+mod looks;
 mod machine_memory;
 mod machine_verb;
 mod matching;

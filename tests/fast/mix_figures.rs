@@ -9,7 +9,8 @@ use crate::shown_mixes::{EPOCH, costly, divided, kept, looks, mix, mixes, shared
 use crate::shown_study::apart;
 
 const BLUE: &str = "#0072B2";
-const ORANGE: &str = "#E69F00";
+const VERMILION: &str = "#D55E00";
+const YELLOW: &str = "#F0E442";
 
 fn draw(name: &str, records: &[Analysis]) -> Drawing {
     Figure::named(name).unwrap().draw(&FigureInput::new(records)).unwrap()
@@ -135,7 +136,7 @@ fn an_epoch_s_share_is_what_it_added() {
     // Of each epoch the application with the largest: 0, 6, 2 and 0; 0, 30, 0 and 4.
     check("most", [0.02, 0.06, 0.085, 0.3]);
     assert!(rows(&drawing, &["PVC+DXTC", "bp"]).is_empty(), "who never looks has no epochs");
-    let [vacated, moving] = [0, 1].map(|plot| bars(&drawing, BLUE, plot));
+    let [vacated, moving] = [0, 1].map(|plot| bars(&drawing, VERMILION, plot));
     assert_eq!((vacated.len(), moving.len()), (1, 1));
     assert!(says(&drawing, "8.5"), "means in percent");
 }
@@ -153,7 +154,7 @@ fn the_mean_over_mixes_keeps_the_worst_epoch() {
     for (cell, expected) in mean[4..].iter().zip([0.01, 0.04, 0.25 / 3.0, 0.4]) {
         close(cell, expected);
     }
-    assert_eq!(bars(&drawing, BLUE, 1).len(), 3);
+    assert_eq!(bars(&drawing, VERMILION, 1).len(), 3);
 }
 
 #[test]
@@ -222,10 +223,10 @@ fn broken_promises_are_counted_and_bars_stand_by_the_line() {
     assert!(says(&drawing, "qos-mps-share (1 of 2 below)"));
     assert!(says(&drawing, "qos-ugpu (0 of 2 below)") && says(&drawing, "target 0.75"));
     close(&row(&drawing, &["GMEAN", "qos-ugpu"])[6], (1.15 * 1.4_f64).sqrt());
-    let (mps, ugpu) = (bars(&drawing, BLUE, 0), bars(&drawing, ORANGE, 0));
+    let (mps, ugpu) = (bars(&drawing, YELLOW, 0), bars(&drawing, VERMILION, 0));
     assert_eq!((mps.len(), ugpu.len()), (2, 2));
     assert!((mps[0].height / ugpu[0].height - 0.8).abs() < 0.01);
-    assert_eq!(bars(&drawing, BLUE, 1).len(), 3, "with the mean of STP");
+    assert_eq!(bars(&drawing, YELLOW, 1).len(), 3, "with the mean of STP");
     let differ = mix(vec![
         pair("qos-bp", &[("target", "0.75")], [0.5, 0.8]),
         pair("qos-ugpu", &[("target", "0.9")], [0.5, 0.8]),
@@ -260,7 +261,12 @@ fn energy_is_that_of_an_instruction_over_the_baseline_s_whole() {
     check(&told("ugpu")[0], [0.9, 0.5, 0.4]);
     check(&told("ugpu")[1], [0.75, 0.5, 0.25]);
     check(&row(&drawing, &["MEAN", "ugpu"]), [0.825, 0.5, 0.325]);
-    assert_eq!(drawing.plots.len(), 3, "the whole, the GPU, the memory");
+    assert_eq!(drawing.plots.len(), 1);
+    // The GPU's part below in the scheme's colour, the memory's above, pale: 75 of 100.
+    let (gpu, memory) = (bars(&drawing, BLUE, 0), bars(&drawing, "#AAD0E6", 0));
+    assert_eq!((gpu.len(), memory.len()), (3, 3));
+    assert!((gpu[0].height / memory[0].height - 3.0).abs() < 0.05, "{gpu:?} {memory:?}");
+    assert!((memory[0].bottom() - gpu[0].y).abs() < 0.2);
     let over = FigureInput::new(std::slice::from_ref(&first)).against("ugpu");
     let drawing = Figure::named("energy").unwrap().draw(&over).unwrap();
     close(&row(&drawing, &["PVC+DXTC", "bp"])[2], 0.4 / 0.36);
@@ -296,4 +302,30 @@ fn records_written_and_read_again_give_the_same_bytes() {
         assert_eq!(draw(name, &read).svg, draw(name, &records).svg, "{name}");
         assert_eq!(draw(name, &read).csv, draw(name, &records).csv, "{name}");
     }
+}
+
+#[test]
+fn each_machine_has_its_panel_and_its_mean() {
+    let record = |machine: &str, progress| {
+        let mut record = mix(vec![pair("bp", &[], [0.5, 0.5]), pair("ugpu", &[], progress)]);
+        record.machine.name = machine.into();
+        record.machine.hash = machine.into();
+        record
+    };
+    let records = [
+        record("m", [0.5, 0.7]),
+        record("n", [0.9, 0.9]),
+        record("m", [0.5, 0.9]),
+        record("n", [0.9, 0.9]),
+    ];
+    let input = FigureInput::new(&records).against("bp").by("stp");
+    let drawing = Figure::named("normalized").unwrap().draw(&input).unwrap();
+    assert_eq!(drawing.plots.len(), 2);
+    assert!(says(&drawing, "m:") && says(&drawing, "n:"));
+    close(&row(&drawing, &["GMEAN on m", "ugpu"])[4], (1.2_f64 * 1.4).sqrt());
+    close(&row(&drawing, &["GMEAN on n", "ugpu"])[4], 1.8);
+    assert!(rows(&drawing, &["GMEAN"]).iter().all(|row| row[0] != "GMEAN"), "none spans both");
+    let drawing = draw("sorted", &records);
+    assert_eq!(drawing.plots.len(), 4);
+    close(&row(&drawing, &["ugpu", "STP", "", "GMEAN on m"])[4], (1.2_f64 * 1.4).sqrt());
 }

@@ -76,7 +76,7 @@ fn hit_rates_and_bytes_in_the_figure_are_those_of_the_counters() {
     let svg = draw("traffic", &small()).unwrap().svg;
     let words: Vec<String> = texts(&svg).into_iter().map(|text| text.words).collect();
     // Kernel, two launches: L1 1500 sectors, 1050 hits; L2 450, 350; DRAM 1200.
-    for expected in ["48 kB, 70 % hit", "14.4 kB, 78 % hit", "38.4 kB", "no access"] {
+    for expected in ["48.0", "70 %", "14.4", "78 %", "38.4", "0.0"] {
         assert!(words.contains(&expected.to_string()), "{expected} is not among {words:?}");
     }
 }

@@ -31,6 +31,7 @@ fn bars(drawing: &Drawing, fill: &str) -> Vec<gpumodel::report::figure::Area> {
 
 const BLUE: &str = "#0072B2";
 const ORANGE: &str = "#E69F00";
+const VERMILION: &str = "#D55E00";
 
 #[test]
 fn normalized_bars_are_shares_of_the_baseline_s() {
@@ -56,7 +57,7 @@ fn normalized_bars_are_shares_of_the_baseline_s() {
     assert!(words.contains(&"2.08".to_string()), "the mean is written: {words:?}");
     assert!(words.iter().any(|text| text.contains("1 of 3 mixes lack")), "{words:?}");
     // Bars of left-over are as high as each other, those of 4.0 four times as high.
-    let (base, other) = (bars(&drawing, BLUE), bars(&drawing, ORANGE));
+    let (base, other) = (bars(&drawing, BLUE), bars(&drawing, VERMILION));
     assert_eq!((base.len(), other.len()), (4, 4));
     assert!((other[1].height - 4.0 * base[1].height).abs() < 0.5, "{base:?} {other:?}");
 }
@@ -82,7 +83,7 @@ fn slowdowns_are_written_above_their_bars() {
     record.coruns[0].apps[1].slowdown = f64::INFINITY;
     let drawing = draw("slowdown", &[record]);
     let words: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
-    for expected in ["1.2", "∞", "1.3", "1.1"] {
+    for expected in ["1.20", "∞", "1.30", "1.10"] {
         assert!(words.contains(&expected.to_string()), "{expected} is not among {words:?}");
     }
     assert_eq!(bars(&drawing, ORANGE).len(), 1, "no bar without bound");
@@ -123,16 +124,14 @@ fn curves_hold_the_sampled_points_and_the_choice() {
             .filter(|node| node.has_tag_name(shape) && node.attribute("fill") == Some(fill));
         assert_eq!(full.count(), 2, "one mark per application, and one in the legend");
     }
-    // Mirrored: the ticks of the second application run from the right.
+    // Both have one axis.
     let texts = texts(&drawing.svg);
     let plot = drawing.plots[0];
-    let mut above: Vec<_> = texts
-        .iter()
-        .filter(|t| t.area.bottom() < plot.y && t.area.bottom() > plot.y - 8.0)
-        .collect();
-    above.sort_by(|a, b| a.area.x.total_cmp(&b.area.x));
-    let ticks: Vec<&str> = above.iter().map(|text| text.words.as_str()).collect();
-    assert_eq!(ticks, ["3", "2", "1"]);
+    let below = |y: f64| y > plot.bottom() && y < plot.bottom() + 8.0;
+    let mut ticks: Vec<_> = texts.iter().filter(|text| below(text.area.y)).collect();
+    ticks.sort_by(|a, b| a.area.x.total_cmp(&b.area.x));
+    let ticks: Vec<&str> = ticks.iter().map(|text| text.words.as_str()).collect();
+    assert_eq!(ticks, ["1", "2", "3", "4"]);
 }
 
 #[test]
@@ -168,7 +167,8 @@ fn cells_of_the_residency_figure_are_as_long_as_the_stay() {
     // Four SMs with two intervals of 1000 cycles each: half of the SM, then a fifth.
     assert_eq!(even.len(), 8, "{even:?}");
     for area in &even {
-        assert!((area.width - 1000.0 * per_cycle).abs() < 0.2, "{area:?}");
+        // A box runs a little into the next.
+        assert!((area.width - 1000.0 * per_cycle).abs() < 0.5, "{area:?}");
     }
     assert!((even[0].height / even[1].height - 2.0).abs() < 0.1, "4 and 2 of 8 steps: {even:?}");
     let lines = rows(&drawing.csv);
@@ -287,7 +287,9 @@ fn names_of_swept_mixes_leave_out_what_all_share() {
     for name in ["normalized", "slowdown"] {
         let drawing = draw(name, &records);
         let told: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
-        assert!(["20", "30"].iter().all(|label| told.iter().any(|words| words == label)));
+        let all = told.join(" ").replace("- ", "-");
+        let labels = ["20", "30"].map(|cycles| format!("L1 latency {cycles} cycles"));
+        assert!(labels.iter().all(|label| all.contains(label)), "{told:?}");
         let shared = "All: application-0+application-1 on tiny.";
         assert!(told.iter().any(|words| words == shared), "{told:?}");
         assert!(drawing.csv.contains("application-0+application-1 l1.latency_cycles=20,"));
@@ -315,7 +317,7 @@ fn the_figure_of_schemes_leaves_out_what_no_run_says() {
     (record.coruns[0].energy_joules, record.coruns[1].energy_joules) = (0.25, 0.125);
     record.coruns[1].antt = f64::INFINITY;
     let shown = words(record);
-    for expected in ["nJ/instr", "1.16k", "579", "∞"] {
+    for expected in ["nJ/instr", "1157", "579", "∞"] {
         assert!(shown.contains(&expected.to_string()), "{expected} is not among {shown:?}");
     }
 }

@@ -311,6 +311,18 @@ const MARK: f64 = 3.4;
 /// have no factor in common, so that a mark that comes again is on another line.
 const PATTERNS: [&[f64]; 4] = [&[], &[7.0, 3.0], &[2.2, 2.4], &[10.0, 2.6, 2.2, 2.6]];
 
+/// What tells a line from others: its mark, whether that is full, and its dashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LineLook(Marker, bool, usize);
+
+impl LineLook {
+    /// That of line number `index`.
+    pub(crate) fn of(index: usize) -> Self {
+        let (marker, full) = Marker::of(index);
+        Self(marker, full, index % PATTERNS.len())
+    }
+}
+
 /// The colour of line number `index` of a plot.
 fn colour(index: usize) -> Colour {
     Fill::of(index).colour
@@ -358,7 +370,18 @@ impl Canvas {
 
     /// The mark of series number `index`, full or as an outline.
     pub(crate) fn marker(&mut self, at: (f64, f64), index: usize, radius: f64, full: bool) {
-        let ((marker, _), colour) = (Marker::of(index), colour(index));
+        self.mark(at, Marker::of(index).0, colour(index), radius, full);
+    }
+
+    /// A mark of a shape and a colour, full or as an outline.
+    pub(crate) fn mark(
+        &mut self,
+        at: (f64, f64),
+        marker: Marker,
+        colour: Colour,
+        radius: f64,
+        full: bool,
+    ) {
         let mut corners = marker.corners(at, radius);
         let Some(&first) = corners.first() else {
             self.circle(at, radius, if full { colour } else { PAPER }, true);

@@ -58,6 +58,11 @@ pub(crate) enum Swatch {
 }
 
 impl Swatch {
+    /// The fill of a look.
+    pub(crate) fn look(look: usize) -> Self {
+        Self::Fill(Fill::of(look))
+    }
+
     /// The room it takes.
     fn width(self) -> f64 {
         if let Self::Mark(_) = self { 30.0 } else { 14.0 }
@@ -83,9 +88,17 @@ impl Entry {
 
     /// An entry for each of `names`, with the fills of a series.
     pub(crate) fn fills<S: AsRef<str>>(names: &[S]) -> Vec<Self> {
-        let entry =
-            |(place, name): (usize, &S)| Self::new(Swatch::Fill(Fill::of(place)), name.as_ref());
-        names.iter().enumerate().map(entry).collect()
+        Self::looks(names, &(0..names.len()).collect::<Vec<_>>(), Swatch::look)
+    }
+
+    /// An entry for each of `names`, with what `swatch` makes of its look.
+    pub(crate) fn looks<S: AsRef<str>>(
+        names: &[S],
+        looks: &[usize],
+        swatch: fn(usize) -> Swatch,
+    ) -> Vec<Self> {
+        let named = names.iter().zip(looks);
+        named.map(|(name, look)| Self::new(swatch(*look), name.as_ref())).collect()
     }
 
     /// An entry for each of `names`, with the lines and marks of a plot.

@@ -18,11 +18,11 @@ pub use area::Area;
 pub use layout::{Drawing, Width};
 
 pub(crate) use area::Placement;
-pub(crate) use axis::{Scale, across, counts, down, outline};
+pub(crate) use axis::{Scale, across, counts, down, outline, ticks};
 pub(crate) use bars::{BarRow, Bars, Cluster, highest};
-pub(crate) use canvas::{LINES, Label};
+pub(crate) use canvas::{LINES, Label, LineLook};
 pub(crate) use heat::{Shades, explain, heads, shaded};
 pub(crate) use layout::{Entry, LABEL, Layout, NOTE, Swatch};
 pub(crate) use panels::{CountPlot, Panel, RANKED, Ranks, panels};
-pub(crate) use style::{Colour, Fill, HATCHED, INK, PAPER, REST, SOFT_INK};
+pub(crate) use style::{Colour, Fill, HATCHED, INK, LOOKS, Marker, PAPER, REST, SOFT_INK, look};
 pub(crate) use text::{Anchor, fit, fit_heavy, heavy_width, left_of, name_room, text_width};

@@ -72,6 +72,8 @@ const MARKS: usize = 6;
 pub(crate) struct Ranks<'a> {
     /// The values of each series, from the least to the most.
     pub(crate) series: &'a [Vec<f64>],
+    /// Which line each series has.
+    pub(crate) looks: &'a [usize],
     /// A dashed line at this value.
     pub(crate) reference: Option<f64>,
 }
@@ -83,7 +85,7 @@ impl Ranks<'_> {
         let area = &panel.area;
         let most = to_u32(self.series.iter().map(Vec::len).max().unwrap_or(1)).max(1);
         let (low, high) = self.ends();
-        let x = Scale::linear(0.0, f64::from(most), area.x, area.right() - 5.0);
+        let x = Scale::linear(0.5, f64::from(most), area.x, area.right() - 5.0);
         let y = Scale::linear(low, high, area.bottom(), area.y);
         let title = if panel.last { title } else { "" };
         counts(&mut layout.canvas, area, &x, most, title);
@@ -96,7 +98,7 @@ impl Ranks<'_> {
             // Lines that lie near each other have their marks at different ranks.
             let shift = index * step / self.series.len();
             let marked: Vec<_> = line.iter().copied().skip(shift).step_by(step).collect();
-            layout.canvas.marked_curve(&line, &marked, index);
+            layout.canvas.marked_curve(&line, &marked, self.looks[index]);
         }
         if let Some(reference) = self.reference {
             let y = y.at(reference);
@@ -186,9 +188,9 @@ mod tests {
     #[test]
     fn the_axis_holds_every_value_and_the_reference() {
         let series = [vec![0.5, 0.9, f64::INFINITY], vec![]];
-        let (low, high) = Ranks { series: &series, reference: Some(1.2) }.ends();
+        let (low, high) = Ranks { series: &series, looks: &[0, 1], reference: Some(1.2) }.ends();
         assert!(low > 0.4 && low < 0.5 && high > 1.2 && high < 1.3, "{low} {high}");
-        let none = Ranks { series: &[], reference: None };
+        let none = Ranks { series: &[], looks: &[], reference: None };
         assert_eq!(none.ends(), (0.0, 1.0));
     }
 }

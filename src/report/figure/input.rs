@@ -151,10 +151,10 @@ impl<'a> FigureInput<'a> {
         self.records.iter().flat_map(of).filter(chosen).collect()
     }
 
-    /// The runs of several applications together.
-    pub(super) fn mixes_by_scheme(&self) -> Result<MixesByScheme<'a>, Missing> {
-        let found = MixesByScheme::new(self.records);
-        if found.mixes.is_empty() { Err(NO_MIX.into()) } else { Ok(found) }
+    /// The runs of several applications together, by machine; all have the same schemes.
+    pub(super) fn mixes_by_machine(&self) -> Result<Vec<MixesByScheme<'a>>, Missing> {
+        let found = MixesByScheme::by_machine(self.records);
+        if found.iter().all(|one| one.mixes.is_empty()) { Err(NO_MIX.into()) } else { Ok(found) }
     }
 
     /// The records that hold co-runs.
