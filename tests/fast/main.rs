@@ -53,6 +53,7 @@ mod queue;
 mod queue_figures;
 mod queue_record;
 mod record;
+mod record_schema;
 mod redistribution;
 mod replay;
 mod report;

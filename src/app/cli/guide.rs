@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use comfy_table::presets::NOTHING;
 
 use gpumodel_core::units::did_you_mean;
+use gpumodel_report::results::RECORD_SCHEMA;
 
 use super::Outcome;
 use super::output::{stdout, table};
@@ -16,15 +17,20 @@ use crate::guide::{TOPICS, Topic};
 #[command(after_help = "EXAMPLES:\n  \
     gpumodel guide\n  \
     gpumodel guide tutorial\n  \
-    gpumodel guide schemes | less")]
+    gpumodel guide schemes | less\n  \
+    gpumodel guide --schema > record.schema.json")]
 pub(crate) struct Arguments {
     /// The topic to show
     #[arg(value_name = "TOPIC")]
     topic: Option<String>,
+    /// Prints the JSON Schema of the records that `analyze --json` writes
+    #[arg(long, conflicts_with = "topic")]
+    schema: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match &arguments.topic {
+        None if arguments.schema => write!(stdout(), "{RECORD_SCHEMA}")?,
         Some(name) => write!(stdout(), "{}", topic(name)?.text)?,
         None => writeln!(stdout(), "{}", list())?,
     }

@@ -21,8 +21,11 @@ pub const SCHEMA: &str = "gpumodel.analysis/1";
 
 /// One run of `gpumodel analyze`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(title = "Record of gpumodel analyze"))]
 pub struct Analysis {
-    /// Always [`SCHEMA`].
+    /// Version of the record: always `gpumodel.analysis/1`.
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// Program name and version.
     pub program: String,
@@ -64,6 +67,7 @@ impl Analysis {
 
 /// The machine of a run, with the peaks that figures need.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MachineRecord {
     /// Name of the machine file.
     pub name: String,
@@ -91,6 +95,7 @@ pub struct MachineRecord {
 
 /// One application alone on the machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AppRecord {
     /// Application name.
     pub app: String,
@@ -156,6 +161,7 @@ pub struct AppRecord {
 
 /// One kernel launch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelRecord {
     /// Kernel name as traced.
     pub name: String,
@@ -171,8 +177,10 @@ pub struct KernelRecord {
     /// When its last CTA retired.
     pub end_cycle: Cycle,
     /// CTAs.
+    #[cfg_attr(test, schemars(with = "[u32; 3]"))]
     pub grid: Dim3,
     /// Threads per CTA.
+    #[cfg_attr(test, schemars(with = "[u32; 3]"))]
     pub block: Dim3,
     /// Registers per thread.
     pub registers: u32,
@@ -251,6 +259,7 @@ pub struct KernelRecord {
 
 /// Activity between two moments of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Interval {
     /// First cycle.
     pub start_cycle: Cycle,
@@ -266,6 +275,7 @@ pub struct Interval {
 
 /// Something that the trace leaves open, and how it was taken.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AssumptionRecord {
     /// What is open.
     pub what: String,
@@ -280,6 +290,7 @@ pub struct AssumptionRecord {
 /// The sample of one launch. Its cycles, counters and stalls are extrapolated from
 /// the CTAs that ran; instruction counts are the trace's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SampleRecord {
     /// CTAs that ran, all runs together; all of them when no sample was good enough.
     pub ctas_run: u64,

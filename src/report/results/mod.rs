@@ -16,6 +16,8 @@ mod metrics;
 mod quantity;
 mod queue;
 mod reference;
+#[cfg(test)]
+mod schema;
 pub mod statistics;
 mod sweep;
 mod sweep_table;
@@ -54,6 +56,9 @@ pub use sweep::{
     SweepListing, SweepRecord, alone_once, joined,
 };
 pub use sweep_table::{OTHER_FORMS, TABLE_FORMS, Tidy, cells_of_table};
+
+/// The JSON Schema (2020-12) of the record of `analyze`: every key with its type and meaning.
+pub const RECORD_SCHEMA: &str = include_str!("record.schema.json");
 
 /// Leaves a count out of a document where there is nothing to count.
 pub(crate) fn is_zero<T: Default + PartialEq>(count: &T) -> bool {
