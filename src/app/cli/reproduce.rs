@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use gpumodel_core::toml::Node;
 use gpumodel_core::units::{ByteCount, check_writable, held};
 use gpumodel_report::figure::FIGURES;
 use gpumodel_report::results::SweepFiles;
@@ -131,7 +132,8 @@ fn has_part(folder: &Path) -> bool {
     let within = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
     let names_apps = |file: &Path| {
         let text = fs::read_to_string(file).unwrap_or_default();
-        toml::from_str::<toml::Table>(&text).is_ok_and(|plan| plan.contains_key("apps"))
+        let plan = Node::read("plan", &text).ok();
+        plan.as_ref().and_then(Node::entries).is_some_and(|plan| plan.contains_key("apps"))
     };
     let plan = |file: &Path| file.extension().is_some_and(|end| end == "toml") && names_apps(file);
     let part = |part: &Path| {
