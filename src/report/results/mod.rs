@@ -16,6 +16,7 @@ mod metrics;
 mod quantity;
 mod queue;
 mod reference;
+mod scheme_means;
 pub mod statistics;
 mod sweep;
 mod sweep_table;
@@ -48,6 +49,7 @@ pub use queue::{
     ThresholdRecord, gains,
 };
 pub use reference::{ReferenceRow, ReferenceTable};
+pub use scheme_means::{Means, SchemeMeans, scheme_means};
 pub(crate) use sweep::read_document;
 pub use sweep::{
     CellEstimate, CellOutcome, CellRecord, FailedCell, SWEEP_SCHEMA, SweepEstimate, SweepFiles,
