@@ -78,6 +78,7 @@ mod study_figures;
 mod sweep;
 mod synth;
 mod synth_verb;
+mod tables;
 mod tenancy;
 mod threads;
 mod together;

@@ -276,6 +276,6 @@ fn extreme_values_draw_or_refuse_and_end() {
                 Err(error) => assert!(matches!(error, ReportError::Empty { .. }), "{error}"),
             }
         }
-        assert!(!table::queue(&record).is_empty() && !page(&record, &[]).is_empty());
+        assert!(!table::queue(&record, None).is_empty() && !page(&record, &[]).is_empty());
     }
 }

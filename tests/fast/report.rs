@@ -180,7 +180,7 @@ fn extreme_values_draw_or_refuse_and_end() {
                 Err(error) => assert!(matches!(error, ReportError::Empty { .. }), "{error}"),
             }
         }
-        assert!(!table::solo(&record).is_empty() && !table::corun(&record).is_empty());
+        assert!(!table::solo(&record, None).is_empty() && !table::corun(&record, None).is_empty());
     }
 }
 
@@ -240,13 +240,13 @@ fn the_page_escapes_what_comes_from_the_record() {
 
 #[test]
 fn the_terminal_tables_show_the_record() {
-    let solo = table::solo(&small());
+    let solo = table::solo(&small(), None);
     let line = solo.lines().find(|line| line.trim_start().starts_with("Kernel ")).unwrap();
     let cells: Vec<&str> = line.split_whitespace().collect();
     // 184 000 thread instructions in 3500 cycles; 38 400 B in 1500 cycles beyond launch at 1 GHz.
     let expected = ["Kernel", "2", "3500", "52.57", "50", "%", "70", "%", "78", "%", "25.6"];
     assert_eq!(cells[..expected.len()], expected, "{line}");
-    let corun = table::corun(&small());
+    let corun = table::corun(&small(), None);
     assert!(corun.lines().any(|l| l.contains("even") && l.contains("1.678") && l.contains("8450")));
     assert!(solo.lines().chain(corun.lines()).all(|line| line.chars().count() <= 120));
 }

@@ -12,8 +12,9 @@ use gpumodel_report::results::{
 use gpumodel_report::table;
 
 use super::Outcome;
-use super::output::{check_overwrites, check_svg, write_text};
+use super::output::{check_svg, write_text};
 use super::records::{Records, read_all, sources};
+use super::tables::{CsvArgument, width};
 
 /// Compares records with a reference table: cycles, hit rates and DRAM bytes with their errors.
 #[derive(Debug, Args)]
@@ -47,6 +48,8 @@ pub(crate) struct Arguments {
     /// Draws the correlation plot
     #[arg(short, long, value_name = "FILE.svg")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgument,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
@@ -54,7 +57,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let mut inputs = sources(&arguments.records);
     inputs.push(arguments.reference.clone());
     let outputs = [("--json", arguments.json.as_deref()), ("-o", arguments.output.as_deref())];
-    check_overwrites(&inputs, &outputs)?;
+    arguments.csv.check(&inputs, &outputs, &["rows", "errors"])?;
     let Records { all: mut records, from } = read_all(&arguments.records)?;
     alone_once(&mut records);
     let reference = ReferenceTable::read(&arguments.reference)?;
@@ -70,8 +73,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if let Some(path) = &arguments.json {
         write_text(path, &comparison.to_json())?;
     }
-    if arguments.json.as_deref() != Some(Path::new("-")) {
-        write_text(Path::new("-"), &table::comparison(&comparison))?;
+    if arguments.json.as_deref() != Some(Path::new("-")) && !arguments.csv.is_stdout() {
+        write_text(Path::new("-"), &table::comparison(&comparison, width()))?;
     }
+    arguments.csv.write(&table::comparison_tables(&comparison))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use comfy_table::presets::NOTHING;
-
 use gpumodel_core::units::did_you_mean;
 use gpumodel_report::results::RECORD_SCHEMA;
+use gpumodel_report::table::{Column, Table};
 
 use super::Outcome;
-use super::output::{stdout, table};
+use super::output::stdout;
+use super::tables::width;
 use crate::guide::{TOPICS, Topic};
 
 /// Lists the topics of the user's guide, or shows one
@@ -47,9 +47,10 @@ fn topic(name: &str) -> Result<&'static Topic, String> {
 }
 
 fn list() -> String {
-    let mut table = table(NOTHING, &["topic", "afterwards you can"]);
-    for topic in TOPICS {
-        table.add_row([topic.name, topic.summary]);
-    }
-    format!("{}\n\n`gpumodel guide TOPIC` shows one.", table.trim_fmt())
+    let columns: [Column<&Topic>; 2] = [
+        ("topic", |topic| topic.name.into()),
+        ("afterwards you can", |topic| topic.summary.into()),
+    ];
+    let table = Table::new(&columns, TOPICS).left(&[0, 1]).terminal(width());
+    format!("{table}\n`gpumodel guide TOPIC` shows one.")
 }

@@ -4,7 +4,6 @@ use std::fmt::Display;
 use std::io::{self, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-use comfy_table::{Table, TableStyle};
 use serde::Serialize;
 
 use gpumodel_core::units::WholeFile;
@@ -50,13 +49,6 @@ pub(super) fn write_text(path: &Path, text: &str) -> io::Result<()> {
 /// Writes a JSON document, indented, as [`write_text`] does.
 pub(super) fn write_json(path: &Path, document: &impl Serialize) -> io::Result<()> {
     write_text(path, &(serde_json::to_string_pretty(document)? + "\n"))
-}
-
-/// A table with this preset of borders and these headings.
-pub(super) fn table(preset: TableStyle, header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(preset).set_header(header);
-    table
 }
 
 /// Extensions of other picture formats.

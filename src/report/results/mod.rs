@@ -18,6 +18,7 @@ mod queue;
 mod reference;
 #[cfg(test)]
 mod schema;
+mod scheme_means;
 pub mod statistics;
 mod sweep;
 mod sweep_table;
@@ -50,6 +51,7 @@ pub use queue::{
     ThresholdRecord, gains,
 };
 pub use reference::{ReferenceRow, ReferenceTable};
+pub use scheme_means::{Means, SchemeMeans, scheme_means};
 pub(crate) use sweep::read_document;
 pub use sweep::{
     CellEstimate, CellOutcome, CellRecord, FailedCell, SWEEP_SCHEMA, SweepEstimate, SweepFiles,
