@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use gpumodel_report::ReportError;
-use gpumodel_report::figure::{Choice, FIGURES, Figure, FigureInput, Width};
+use gpumodel_report::figure::{Choice, FIGURES, Figure, FigureInput, Sheet, Width};
 use gpumodel_report::results::{
     Analysis, Comparison, RecordError, ReferenceTable, alone_once, disambiguate_apps,
     refuse_ambiguous_apps, refuse_duplicate_rows,
@@ -64,6 +64,12 @@ pub(crate) struct Arguments {
     /// letters are 7 pt [default: for screens, without a physical size]
     #[arg(long, value_enum, value_name = "COLUMNS")]
     width: Option<Columns>,
+    /// Draws the title above the figure, and below it what its numbers come from
+    #[arg(long)]
+    title: bool,
+    /// Draws no title, as without `--title`
+    #[arg(long, overrides_with = "title")]
+    no_title: bool,
     /// Also writes the values of a figure that has a table
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
@@ -124,11 +130,12 @@ fn input<'a>(
     records: &'a [Analysis],
     comparison: Option<&'a Comparison>,
 ) -> Result<FigureInput<'a>, ReportError> {
-    let mut input = FigureInput::new(records).sized(match arguments.width {
+    let width = match arguments.width {
         None => Width::Screen,
         Some(Columns::One) => Width::One,
         Some(Columns::Two) => Width::Two,
-    });
+    };
+    let mut input = FigureInput::new(records).on(Sheet { width, titled: arguments.title });
     if let Some(app) = &arguments.app {
         input = input.only(app)?;
     }

@@ -203,8 +203,9 @@ impl Canvas {
         self.text(label);
     }
 
-    /// The drawing as an SVG document, `height` user units high.
-    pub(crate) fn svg(&self, height: f64, title: &str) -> String {
+    /// The drawing as an SVG document, `height` user units high, with a title and a
+    /// description as metadata.
+    pub(crate) fn svg(&self, height: f64, title: &str, description: &str) -> String {
         let width = self.width.units();
         let (wide, high) = (whole(width).unsigned_abs(), whole(height).unsigned_abs());
         let mut body = String::new();
@@ -222,8 +223,9 @@ impl Canvas {
         };
         let role = format!("width=\"{across}\" height=\"{down}\" role=\"img\"");
         let sized = body.replacen(&size, &role, 1);
-        let title = format!(">\n<title>{}</title>\n", crate::escape(&printable(title)));
-        sized.replacen(">\n", &title, 1)
+        let [title, description] = [title, description].map(|text| crate::escape(&printable(text)));
+        let metadata = format!(">\n<title>{title}</title>\n<desc>{description}</desc>\n");
+        sized.replacen(">\n", &metadata, 1)
     }
 }
 

@@ -161,7 +161,7 @@ impl CountPlot {
 #[cfg(test)]
 mod tests {
     use super::{Layout, Ranks, panels};
-    use crate::chart::Width;
+    use crate::chart::{Sheet, Width};
 
     #[test]
     fn panels_lie_apart_on_the_sheet() {
@@ -169,7 +169,11 @@ mod tests {
         let each = |count: u32| [Width::Screen, Width::One, Width::Two].map(|wide| (count, wide));
         for (count, wide) in counts.flat_map(each) {
             let names: Vec<String> = (0..count).map(|i: u32| i.to_string()).collect();
-            let panels = panels(&mut Layout::new(wide, "panels"), &names, 80.0);
+            let panels = panels(
+                &mut Layout::new(Sheet { width: wide, ..Sheet::default() }, "panels"),
+                &names,
+                80.0,
+            );
             assert_eq!(panels.len(), names.len());
             for (i, panel) in panels.iter().enumerate() {
                 assert!(panel.area.x > 30.0 && panel.area.right() < wide.units());

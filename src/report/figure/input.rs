@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Missing, NO_CORUN, NO_MIX};
 use crate::ReportError;
-use crate::chart::{Layout, Width};
+use crate::chart::{Layout, Sheet};
 use crate::mix::{MixesByScheme, mix_names, scheme_names};
 use crate::results::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
 use crate::solo_run::SoloRun;
@@ -32,8 +32,8 @@ pub struct FigureInput<'a> {
     pub(super) metric: Option<&'a str>,
     /// The queue that was asked for.
     pub(super) queue: Option<&'a str>,
-    /// How wide the figure is.
-    pub(super) width: Width,
+    /// How the figure is set.
+    pub(super) sheet: Sheet,
     published: Option<&'a BTreeMap<String, [f64; 2]>>,
 }
 
@@ -48,8 +48,8 @@ impl<'a> FigureInput<'a> {
     /// Nothing chosen but `apps`.
     fn of_apps(records: &'a [Analysis], apps: Vec<(&'a Analysis, &'a AppRecord)>) -> Self {
         let (baseline, metric, queue) = (None, None, None);
-        let (width, published) = (Width::Screen, None);
-        Self { records, apps, comparison: None, baseline, metric, queue, width, published }
+        let (sheet, published) = (Sheet::default(), None);
+        Self { records, apps, comparison: None, baseline, metric, queue, sheet, published }
     }
 
     /// Only the solo run at `index` of `record`.
@@ -100,10 +100,10 @@ impl<'a> FigureInput<'a> {
         Self { queue: Some(queue), ..self }
     }
 
-    /// As wide as that, for print.
+    /// Set like that.
     #[must_use]
-    pub fn sized(self, width: Width) -> Self {
-        Self { width, ..self }
+    pub fn on(self, sheet: Sheet) -> Self {
+        Self { sheet, ..self }
     }
 
     /// With the gains of schemes over the baseline by the metric that a paper prints, in
@@ -113,9 +113,9 @@ impl<'a> FigureInput<'a> {
         Self { published: Some(published), ..self }
     }
 
-    /// A layout as wide as its figure, with `title` above everything.
+    /// A layout of the figure called `title`.
     pub(super) fn layout(&self, title: &str) -> Layout {
-        Layout::new(self.width, title)
+        Layout::new(self.sheet, title)
     }
 
     /// What a paper prints of `scheme`, over the baseline.

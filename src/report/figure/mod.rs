@@ -39,7 +39,7 @@ mod timeline;
 mod traffic;
 mod transformed;
 
-pub use super::chart::{Area, Drawing, Width};
+pub use super::chart::{Area, Drawing, Sheet, Width};
 pub use input::FigureInput;
 
 use gpumodel_core::units::did_you_mean;
