@@ -96,7 +96,9 @@ fn figures_for_print_have_their_size_and_nothing_covers_anything() {
         for (wide, inches, size, titled) in
             [(Width::One, "3.33in", 3.33, true), (Width::Two, "7in", 7.0, false)]
         {
-            let drawing = figure.draw(&input.clone().on(Sheet { width: wide, titled })).unwrap();
+            let drawing = figure
+                .draw(&input.clone().on(Sheet { width: wide, titled, height: None }))
+                .unwrap();
             clear(&format!("{} as {wide:?}", figure.name), &drawing);
             assert_eq!(drawing.csv, screen.csv, "{}: the same numbers", figure.name);
             let document = roxmltree::Document::parse(&drawing.svg).unwrap();

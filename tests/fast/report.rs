@@ -339,6 +339,7 @@ fn figures_show_the_choices_that_they_take_and_no_others() {
             (Choice::Reference, alone),
             (Choice::Baseline, whole.clone().against("nobody")),
             (Choice::Metric, whole.clone().by("beauty")),
+            (Choice::Metrics, whole.clone().showing(&["beauty".to_string()])),
             (Choice::Queue, whole.of("nowhere")),
         ] {
             let (drawn, taken) = (figure.draw(&input), figure.check(choice));

@@ -113,6 +113,8 @@ pub(crate) struct Layout {
     title: String,
     /// Left edge and width of what is being filled.
     column: (f64, f64),
+    /// How many times as high as usual plots are whose height can be chosen.
+    stretch: f64,
     top: f64,
     plots: Vec<Area>,
     legends: Vec<Area>,
@@ -125,7 +127,8 @@ impl Layout {
         let wide = sheet.width.units();
         let (title, column) = (title.to_string(), (0.0, wide));
         let (canvas, plots, legends) = (Canvas::new(sheet.width), Vec::new(), Vec::new());
-        let mut layout = Self { sheet, canvas, title, column, top: MARGIN, plots, legends };
+        let (stretch, top) = (1.0, MARGIN);
+        let mut layout = Self { sheet, canvas, title, column, stretch, top, plots, legends };
         if sheet.titled {
             for line in title_lines(&layout.title, wide - 2.0 * MARGIN) {
                 let at = (MARGIN, layout.top + TITLE / 2.0);
@@ -135,6 +138,16 @@ impl Layout {
             layout.top += 3.0;
         }
         layout
+    }
+
+    /// The same with plots that are `stretch` times as high where their height can be chosen.
+    pub(crate) fn stretched(self, stretch: f64) -> Self {
+        Self { stretch, ..self }
+    }
+
+    /// The height of a plot that can be chosen, usually `height`.
+    pub(crate) fn chosen(&self, height: f64) -> f64 {
+        height * self.stretch
     }
 
     /// It is narrower than on a screen: what stands side by side has no room.
@@ -277,7 +290,8 @@ impl Layout {
         if self.sheet.titled {
             self.note(provenance);
         }
-        let height = (self.top + 3.0).ceil();
+        // The document counts tenths of a unit.
+        let height = ((self.top + 3.0) * 10.0).ceil() / 10.0;
         Drawing {
             svg: self.canvas.svg(height, &self.title, provenance),
             size: (self.sheet.width.units(), height),

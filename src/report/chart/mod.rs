@@ -8,6 +8,7 @@ mod area;
 mod axis;
 mod bars;
 mod canvas;
+mod export;
 mod heat;
 mod layout;
 mod panels;
@@ -16,6 +17,7 @@ mod style;
 mod text;
 
 pub use area::Area;
+pub use export::Format;
 pub use layout::Drawing;
 pub use sheet::{Sheet, Width};
 

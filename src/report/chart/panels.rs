@@ -33,6 +33,7 @@ pub(crate) struct Panel {
 
 /// Keeps a panel `height` high for each of `names`, written above it.
 pub(crate) fn panels(layout: &mut Layout, names: &[String], height: f64) -> Vec<Panel> {
+    let height = layout.chosen(height);
     let columns = match (names.len(), layout.narrow()) {
         (0 | 1, _) | (2, true) => 1,
         (2 | 4, _) | (_, true) => 2,
@@ -137,7 +138,7 @@ impl CountPlot {
         scale: impl Fn(&Area) -> Scale,
         up: &str,
     ) -> Self {
-        let area = layout.plot(62.0, 14.0, 150.0);
+        let area = layout.plot(62.0, 14.0, layout.chosen(150.0));
         let most = most.unwrap_or(1);
         let x = Scale::linear(0.0, f64::from(most), area.x, area.right() - 5.0);
         let y = scale(&area);

@@ -1,4 +1,4 @@
-//! How a figure is set: its width, and whether it shows its own title.
+//! How a figure is set: its width and height, and whether it shows its own title.
 
 /// How a figure is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -8,6 +8,8 @@ pub struct Sheet {
     /// Whether title and provenance are drawn too; otherwise they are only in the document's
     /// metadata.
     pub titled: bool,
+    /// How high it is, in inches; `None`: as its plots need.
+    pub height: Option<f64>,
 }
 
 /// Widths of a figure.
@@ -40,6 +42,11 @@ impl Width {
             Self::One => Some(3.33),
             Self::Two => Some(7.0),
         }
+    }
+
+    /// User units in an inch; on a screen there are 96.
+    pub(crate) fn units_per_inch(self) -> f64 {
+        self.inches().map_or(96.0, |inches| self.units() / inches)
     }
 
     /// A length of a figure for screens where there is as much room, else its share of
