@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn titles_have_two_lines_at_most() {
-        let long = "a_name_that_is_as_long_as_a_line_of_the_sheet_or_longer over time";
+        let long = "a_name_that_is_as_long_as_a_line_of_the_sheet_or_longer_than over time";
         assert_eq!(title_lines("Kernels over time", 464.0), ["Kernels over time"]);
         assert_eq!(title_lines(long, 464.0).len(), 2);
         assert_eq!(title_lines(long, 464.0)[1], "over time");

@@ -115,7 +115,8 @@ fn em(c: char, widths: &[u16; 95]) -> f64 {
     let thousandths = match c {
         '·' => 334,
         '–' => 557,
-        '×' | '±' | '−' => 584,
+        '×' | '−' => 584,
+        '±' => 549,
         'µ' => 577,
         '∞' => 713,
         _ => ascii.and_then(|place| widths.get(place)).copied().unwrap_or(1000),
@@ -246,7 +247,7 @@ mod tests {
         assert_eq!(lines(60.0, 2).as_deref(), Some("pvc+lbm+|fwt+sc"));
         assert_eq!(lines(60.0, 1), None, "one line is too few");
         assert_eq!(lines(10.0, 9), None, "a part is too wide");
-        assert_eq!(broken("a b", 14.0, 2), Some(vec!["a".into(), "b".into()]));
+        assert_eq!(broken("a b", 13.0, 2), Some(vec!["a".into(), "b".into()]));
     }
 
     #[test]
