@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::chart::Drawing;
 use super::escape;
 use super::format::{brief, grouped};
 use super::table::{Cell, Table};
@@ -24,8 +25,8 @@ pub(crate) enum Block {
     Table(Table),
     /// Blocks that a page folds under their title.
     Folded(String, Vec<Block>),
-    /// A figure: its file without folder, what it shows, and its SVG or why there is none.
-    Figure(String, String, Result<String, String>),
+    /// A figure: its file without folder, what it shows, and the drawing or why there is none.
+    Figure(String, String, Result<Drawing, String>),
     /// Markup of a page; other forms leave it out.
     Markup(&'static str),
 }
@@ -101,7 +102,9 @@ impl Block {
             }
             Self::Table(table) => table.markdown(),
             Self::Folded(title, blocks) => format!("{}\n\n{}", plain(title), markdown(blocks)),
-            Self::Figure(file, about, Ok(_)) => format!("![{}]({file})\n\n", plain(about)),
+            Self::Figure(file, about, Ok(drawing)) => {
+                format!("**{}**\n\n![{}]({file})\n\n", plain(&drawing.title), plain(about))
+            }
             Self::Figure(_, about, Err(error)) => {
                 format!("{}: not drawn: {}\n\n", plain(about), plain(error))
             }
@@ -130,11 +133,11 @@ impl Block {
                 escape(title),
                 blocks.iter().map(Self::html).collect::<String>()
             ),
-            Self::Figure(file, about, Ok(svg)) => {
-                let (file, about) = (escape(file), escape(about));
-                let id = file.trim_end_matches(".svg");
+            Self::Figure(file, about, Ok(drawing)) => {
+                let [file, about, title] = [file, about, &drawing.title].map(|text| escape(text));
+                let (id, svg) = (file.trim_end_matches(".svg"), &drawing.svg);
                 format!(
-                    "<figure id=\"{id}\">\n{svg}<figcaption>{about} (<a href=\"{file}\">{file}</a>)</figcaption>\n</figure>\n",
+                    "<figure id=\"{id}\">\n<strong>{title}</strong>\n{svg}<figcaption>{about} (<a href=\"{file}\">{file}</a>)</figcaption>\n</figure>\n",
                 )
             }
             Self::Figure(_, about, Err(error)) => {

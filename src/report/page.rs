@@ -100,8 +100,7 @@ pub fn page(analysis: &Analysis, page_figures: &[PageFigure]) -> String {
 }
 
 fn figure(of: &PageFigure) -> Block {
-    let drawn = of.drawing.as_ref().map(|drawing| drawing.svg.clone());
-    let drawn = drawn.map_err(ToString::to_string);
+    let drawn = of.drawing.as_ref().map(Drawing::clone).map_err(ToString::to_string);
     Block::Figure(format!("{}.svg", of.file), of.about.to_owned(), drawn)
 }
 

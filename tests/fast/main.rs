@@ -25,6 +25,8 @@ mod corun_settings;
 mod covering;
 mod dram;
 mod drawn;
+#[cfg(feature = "pdf")]
+mod exported;
 mod faults;
 mod fuzz;
 mod fuzz_corpus;

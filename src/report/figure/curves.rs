@@ -84,7 +84,7 @@ fn panel(layout: &mut Layout, decision: &DecisionRecord) {
     let curves = curves(decision);
     let mirrored = curves.len() == 2;
     layout.skip(if mirrored { AXIS } else { 0.0 });
-    let area = layout.plot(LEFT, RIGHT, HEIGHT);
+    let area = layout.plot(LEFT, RIGHT, layout.chosen(HEIGHT));
     let level = Scale::linear(0.0, 1.05, area.bottom(), area.y);
     down(&mut layout.canvas, &area, &level, "normalised speed", 12.0);
     let most = curves.iter().map(|curve| curve.most).max().unwrap_or(1);

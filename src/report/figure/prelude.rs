@@ -2,12 +2,12 @@
 
 pub(super) use super::{
     Drawn, FigureInput, MORE_APPS, MORE_KERNELS, MORE_MIXES, Missing, NO_CORUN, NO_QUEUE, NO_SOLO,
-    baseline, decision_ticks, ensure, means, metric, partial, repeated,
+    baseline, chosen, decision_ticks, ensure, means, metric, partial, repeated,
 };
 pub(super) use crate::chart::{
     Anchor, Area, BarRow, Bars, Cluster, Colour, CountPlot, Entry, Fill, HATCHED, INK, LABEL,
     LINES, Label, Layout, NOTE, PAPER, Panel, Placement, RANKED, REST, Ranks, SOFT_INK, Scale,
-    Shades, Swatch, Width, across, counts, down, explain, fit, fit_heavy, heads, heavy_width,
+    Shades, Sheet, Swatch, across, counts, down, explain, fit, fit_heavy, heads, heavy_width,
     highest, left_of, name_room, outline, panels, shaded, text_width,
 };
 pub(super) use crate::format::{

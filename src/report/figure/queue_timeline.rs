@@ -30,7 +30,7 @@ pub(super) struct QueueTimeline<'a> {
     end: u64,
     /// Fills without lines, for areas too small for them.
     flat: bool,
-    width: Width,
+    sheet: Sheet,
 }
 
 impl<'a> QueueTimeline<'a> {
@@ -60,8 +60,8 @@ impl<'a> QueueTimeline<'a> {
             return Err(format!("nothing of {queue} took time").into());
         }
         let classes = classes(record, &refs);
-        let (flat, width) = (false, input.width);
-        Ok(Self { record, queue, queues: known.len(), runs, classes, end, flat, width })
+        let (flat, sheet) = (false, input.sheet);
+        Ok(Self { record, queue, queues: known.len(), runs, classes, end, flat, sheet })
     }
 
     /// The same with fills without lines.
@@ -94,7 +94,7 @@ impl<'a> QueueTimeline<'a> {
 
     /// A layout with the title and the classes.
     pub(super) fn layout(&self, title: &str) -> Layout {
-        let mut layout = Layout::new(self.width, &format!("{title}: {}", self.queue));
+        let mut layout = Layout::new(self.sheet, &format!("{title}: {}", self.queue));
         let class = |(place, class): (usize, &&str)| {
             Some(Entry::new(Swatch::Fill(self.own(place)?), *class))
         };

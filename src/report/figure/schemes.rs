@@ -32,6 +32,10 @@ const PANELS: [Panel; 8] = [
     Panel { name: "nJ/instr", more: false, of: per_instruction },
 ];
 
+/// What the metrics are called on the command line.
+const METRICS: [&str; 8] =
+    ["stp", "antt", "fairness", "makespan", "ipc", "harmonic", "alu", "energy"];
+
 /// What the metrics are.
 const WORDS: &str = "STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time; nJ/instr: energy per thread instruction.";
 
@@ -61,7 +65,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let bold = if of_one.is_some() { "Bold: the best. " } else { "" };
     layout.note(&of_one.unwrap_or("Several mixes: none is marked as the best.".into()));
     let reported = |panel: &&Panel| runs.iter().any(|run| (panel.of)(run) > 0.0);
-    let panels: Vec<&Panel> = PANELS.iter().filter(reported).collect();
+    let shown = chosen(&METRICS, input.metrics)?.into_iter().map(|metric| &PANELS[metric]);
+    let panels: Vec<&Panel> = shown.filter(reported).collect();
+    ensure(!panels.is_empty(), "no run has a value of these metrics; leave --metrics out")?;
     let across = if layout.narrow() { FEW } else { ACROSS };
     for (index, row) in panels.chunks(across).enumerate() {
         layout.skip(4.0);

@@ -56,8 +56,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         Entry::new(Swatch::Mark(index), line.scheme).with(tail)
     };
     layout.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
-    let titles = METRICS.map(|metric| metric.title.to_string());
-    for (metric, panel) in panels(&mut layout, &titles, HEIGHT).iter().enumerate() {
+    let shown = chosen(&["stp", "antt"], input.metrics)?;
+    let titles: Vec<String> = shown.iter().map(|&one| METRICS[one].title.to_string()).collect();
+    for (panel, &metric) in panels(&mut layout, &titles, HEIGHT).iter().zip(&shown) {
         let series: Vec<Vec<f64>> = drawn.iter().map(|line| line.values(metric)).collect();
         Ranks { series: &series, reference: None }.draw(&mut layout, panel, "mixes by rank");
     }

@@ -137,8 +137,8 @@ fn studied(
         let words = words.into_iter().chain(&own.metric).chain(own.mix.iter().flatten());
         let file = words.map(String::as_str).collect::<Vec<_>>().join("-") + ".svg";
         let about = format!("{}, {}", own.name, own.shows);
-        let drawn = drawn(figure, &records).map(|drawing| drawing.svg);
-        blocks.push(Block::Figure(file, about, drawn.map_err(|error| error.to_string())));
+        let drawn = drawn(figure, &records).map_err(|error| error.to_string());
+        blocks.push(Block::Figure(file, about, drawn));
     }
     Ok(())
 }
@@ -308,8 +308,8 @@ pub fn write_reproduction(reproduction: &Reproduction, folder: &Path) -> Result<
     fs::create_dir_all(folder)
         .map_err(|source| ReportError::File { path: folder.to_path_buf(), source })?;
     for block in &blocks {
-        if let Block::Figure(file, _, Ok(svg)) = block {
-            write(file, svg)?;
+        if let Block::Figure(file, _, Ok(drawing)) = block {
+            write(file, &drawing.svg)?;
         }
     }
     write("reproduction.json", &reproduction.to_json())?;

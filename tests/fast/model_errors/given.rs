@@ -175,11 +175,11 @@ fn figures_are_not_written_under_names_of_other_pictures() {
     let record = crate::shown::data("record.json").display().to_string();
     let table = crate::shown::data("runs.csv").display().to_string();
     for words in [
-        &["plot", &record, "--figure", "stalls", "-o", "a.pdf"][..],
-        &["compare", &record, "--reference", &table, "-o", "a.pdf"],
+        &["plot", &record, "--figure", "stalls", "-o", "a.eps"][..],
+        &["compare", &record, "--reference", &table, "-o", "a.eps"],
     ] {
         let (code, said) = said(folder.path(), words);
-        let way = "convert that: rsvg-convert -f pdf a.svg -o a.pdf";
+        let way = "a.eps: figures are written as SVG, PDF or PNG; name it a.pdf";
         assert!(code == Some(2) && said.contains(way), "{said}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{said}");
     }
