@@ -13,7 +13,7 @@ use super::options::{FilterArguments, cache_folder, set_threads, setting};
 use super::output::{check_overwrites, stdout, write_text};
 use super::progress::with_bars;
 use super::{Outcome, message};
-use crate::{AnalyzeRequest, AppName, Ending, SampleRequest, analyze};
+use crate::{AnalyzeRequest, AppName, Ending, EventDetail, SampleRequest, analyze};
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
 ///
@@ -34,7 +34,9 @@ use crate::{AnalyzeRequest, AppName, Ending, SampleRequest, analyze};
     gpumodel analyze bfs.gpt --machine v100 --set l1.latency_cycles=20 --kernels 1-3\n  \
     gpumodel analyze app.gpt --machine v100 --names 'gemm|conv' --ctas first:160\n  \
     gpumodel analyze sgemm.gpt --machine v100 --sample        a part of the CTAs, with an interval\n  \
-    gpumodel analyze sgemm.gpt --machine v100 --sample=0.01   more of them\n\n\
+    gpumodel analyze sgemm.gpt --machine v100 --sample=0.01   more of them\n  \
+    gpumodel analyze bfs.gpt --machine v100 --hot 5           where its code loses time\n  \
+    gpumodel analyze bfs.gpt lud.gpt --machine v100 --scheme even --trace-events run.json\n\n\
     ENVIRONMENT:\n  \
     GPUMODEL_CACHE  folder for converted traces (default: gpumodel in the user's cache folder)")]
 pub(crate) struct Arguments {
@@ -99,6 +101,18 @@ pub(crate) struct Arguments {
         value_parser = width
     )]
     sample: Option<f64>,
+    /// Lists, per launch of a solo run, the N instructions with most stalls, L1 misses,
+    /// sectors per request and bank conflicts
+    #[arg(long, value_name = "N", conflicts_with = "sample")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+    hot: Option<u16>,
+    /// Writes what happened when, for Perfetto or chrome://tracing: kernels, decisions of
+    /// schemes, IPC and DRAM bandwidth over time
+    #[arg(long, value_name = "FILE")]
+    trace_events: Option<PathBuf>,
+    /// With --trace-events also the CTAs of each SM, the first 50000 of each run
+    #[arg(long, requires = "trace_events")]
+    trace_ctas: bool,
     /// Seed of all random choices; kept in the record
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -132,7 +146,8 @@ fn check_width(arguments: &Arguments) -> Result<(), String> {
 /// Refuses outputs that cannot be written or would replace an input, before the work begins.
 fn check_outputs(arguments: &Arguments) -> Result<(), Box<dyn Error + Send + Sync>> {
     let (inputs, json) = (input_files(arguments), arguments.json.as_deref());
-    check_overwrites(&inputs, &[("--json", json)])?;
+    let events = arguments.trace_events.as_deref();
+    check_overwrites(&inputs, &[("--json", json), ("--trace-events", events)])?;
     if let Some(folder) = &arguments.report {
         check_overwrites(
             &inputs,
@@ -140,7 +155,7 @@ fn check_outputs(arguments: &Arguments) -> Result<(), Box<dyn Error + Send + Syn
         )?;
         check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     }
-    if let Some(path) = json.filter(|path| *path != Path::new("-")) {
+    for path in [json, events].into_iter().flatten().filter(|path| *path != Path::new("-")) {
         drop(WholeFile::create(path)?);
     }
     Ok(())
@@ -187,9 +202,18 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         cache: cache_folder(),
         seed: arguments.seed,
         sample: arguments.sample.map(SampleRequest::within),
+        hot: arguments.hot.map_or(0, usize::from),
+        events: match (&arguments.trace_events, arguments.trace_ctas) {
+            (None, _) => EventDetail::Record,
+            (Some(_), false) => EventDetail::Activity,
+            (Some(_), true) => EventDetail::Ctas,
+        },
     };
     let analysis = with_bars(|watch| analyze(&request, watch))?;
     show(&analysis, arguments.json.as_deref())?;
+    if let Some(path) = &arguments.trace_events {
+        write_text(path, &gpumodel_report::trace_events(&analysis))?;
+    }
     if let Some(folder) = &arguments.report {
         gpumodel_report::write_all(&analysis, folder)?;
         if io::stderr().is_terminal() {
@@ -209,6 +233,7 @@ fn show(analysis: &Analysis, json: Option<&Path>) -> Result<(), Box<dyn Error + 
         return Ok(());
     }
     let text = gpumodel_report::table::solo(analysis)
+        + &gpumodel_report::table::hot(analysis)
         + &gpumodel_report::table::corun(analysis)
         + &gpumodel_report::table::queue(analysis);
     Ok(stdout().write_all(text.as_bytes())?)

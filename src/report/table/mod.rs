@@ -3,6 +3,7 @@
 
 mod comparison;
 mod corun;
+mod hot;
 mod queue;
 mod solo;
 mod sweep;
@@ -10,6 +11,7 @@ mod sweep;
 pub use comparison::comparison;
 pub use corun::corun;
 pub(crate) use corun::corun_blocks;
+pub use hot::hot;
 pub use queue::queue;
 pub(crate) use queue::{published, queue_blocks, range};
 pub use solo::solo;
