@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The instructions of a launch that lose most. A stall is charged to the load whose result the
 /// warp waits for, else to the instruction at which the warp stands.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HotRecord {
     /// How many instructions were asked for of each [`HotMeasure`].
     pub most: u64,
@@ -25,6 +26,7 @@ pub struct HotRecord {
 
 /// One static instruction of a launch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HotInstruction {
     /// Byte offset in the function, as traced.
     pub pc: u64,
