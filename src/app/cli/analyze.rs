@@ -16,7 +16,7 @@ use super::output::{check_overwrites, stdout, write_text};
 use super::progress::with_bars;
 use super::tables::{self, CsvArgument, named};
 use super::{Outcome, message};
-use crate::{AnalyzeRequest, AppName, Ending, SampleRequest, analyze};
+use crate::{AnalyzeRequest, AppName, Ending, EventDetail, SampleRequest, analyze};
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
 ///
@@ -39,7 +39,9 @@ use crate::{AnalyzeRequest, AppName, Ending, SampleRequest, analyze};
     gpumodel analyze bfs.gpt --machine v100 --set l1.latency_cycles=20 --kernels 1-3\n  \
     gpumodel analyze app.gpt --machine v100 --names 'gemm|conv' --ctas first:160\n  \
     gpumodel analyze sgemm.gpt --machine v100 --sample        a part of the CTAs, with an interval\n  \
-    gpumodel analyze sgemm.gpt --machine v100 --sample=0.01   more of them\n\n\
+    gpumodel analyze sgemm.gpt --machine v100 --sample=0.01   more of them\n  \
+    gpumodel analyze bfs.gpt --machine v100 --hot 5           where its code loses time\n  \
+    gpumodel analyze bfs.gpt lud.gpt --machine v100 --scheme even --trace-events run.json\n\n\
     ENVIRONMENT:\n  \
     GPUMODEL_CACHE  folder for converted traces (default: gpumodel in the user's cache folder)")]
 pub(crate) struct Arguments {
@@ -108,6 +110,18 @@ pub(crate) struct Arguments {
         value_parser = width
     )]
     sample: Option<f64>,
+    /// Lists, per launch of a solo run, the N instructions with most stalls, L1 misses,
+    /// sectors per request and bank conflicts
+    #[arg(long, value_name = "N", conflicts_with = "sample")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+    hot: Option<u16>,
+    /// Writes what happened when, for Perfetto or chrome://tracing: kernels, decisions of
+    /// schemes, IPC and DRAM bandwidth over time
+    #[arg(long, value_name = "FILE")]
+    trace_events: Option<PathBuf>,
+    /// With --trace-events also the CTAs of each SM, the first 50000 of each run
+    #[arg(long, requires = "trace_events")]
+    trace_ctas: bool,
     /// Seed of all random choices; kept in the record
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -143,6 +157,7 @@ struct Target {
     machine: String,
     json: Option<PathBuf>,
     report: Option<PathBuf>,
+    events: Option<PathBuf>,
 }
 
 /// The machines that were typed, a file whose name has a comma as one.
@@ -153,14 +168,19 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, String> {
     };
     let machines: Vec<String> = arguments.machine.iter().flat_map(each).collect();
     let (json, report) = (&arguments.json, &arguments.report);
+    let events = &arguments.trace_events;
     if let [machine] = &machines[..] {
-        let (machine, json, report) = (machine.clone(), json.clone(), report.clone());
-        return Ok(vec![Target { machine, json, report }]);
+        let (json, report, events) = (json.clone(), report.clone(), events.clone());
+        return Ok(vec![Target { machine: machine.clone(), json, report, events }]);
     }
-    if let Some(path) = json.as_ref().filter(|path| is_stream(path)) {
+    let streams = [("--json", json), ("--trace-events", events)];
+    let stream = |(option, path): (_, &Option<PathBuf>)| {
+        Some((option, path.clone().filter(|path| is_stream(path))?))
+    };
+    if let Some((option, path)) = streams.into_iter().find_map(stream) {
         let path = path.display();
         return Err(format!(
-            "--json {path} takes one record, and {} machines have one each: name a file, or one \
+            "{option} {path} takes one record, and {} machines have one each: name a file, or one \
              machine",
             machines.len()
         ));
@@ -174,8 +194,9 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, String> {
             return Err(format!("two machines are called {stem}: their results have one name"));
         }
         let json = json.as_ref().map(|path| named(path, &stem));
+        let events = events.as_ref().map(|path| named(path, &stem));
         let report = report.as_ref().map(|folder| folder.join(&stem));
-        Ok(Target { machine, json, report })
+        Ok(Target { machine, json, report, events })
     };
     machines.into_iter().map(target).collect()
 }
@@ -191,14 +212,16 @@ fn check_outputs(
     targets: &[Target],
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let inputs = input_files(arguments, targets);
-    let records = targets.iter().map(|target| ("--json", target.json.as_deref()));
-    arguments.csv.check(&inputs, &records.collect::<Vec<_>>(), &NAMES)?;
+    let outputs = targets.iter().flat_map(|target| {
+        [("--json", target.json.as_deref()), ("--trace-events", target.events.as_deref())]
+    });
+    arguments.csv.check(&inputs, &outputs.collect::<Vec<_>>(), &NAMES)?;
     for folder in targets.iter().filter_map(|target| target.report.as_ref()) {
         let record = folder.join(gpumodel_report::RECORD);
         check_overwrites(&inputs, &[("--report", Some(record.as_path()))])?;
         check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     }
-    let files = targets.iter().filter_map(|target| target.json.as_ref());
+    let files = targets.iter().flat_map(|target| [&target.json, &target.events]).flatten();
     for path in files.filter(|path| path.as_path() != Path::new("-")) {
         drop(WholeFile::create(path)?);
     }
@@ -266,6 +289,12 @@ fn analyzed(
         cache: cache_folder(),
         seed: arguments.seed,
         sample: arguments.sample.map(SampleRequest::within),
+        hot: arguments.hot.map_or(0, usize::from),
+        events: match (&arguments.trace_events, arguments.trace_ctas) {
+            (None, _) => EventDetail::Record,
+            (Some(_), false) => EventDetail::Activity,
+            (Some(_), true) => EventDetail::Ctas,
+        },
     };
     if targets.len() > 1 {
         // The last machine may not be found wrong after hours.
@@ -290,6 +319,9 @@ fn show(records: &[Analysis]) -> io::Result<()> {
 fn write_files(target: &Target, record: &Analysis) -> Result<(), Box<dyn Error + Send + Sync>> {
     if let Some(path) = &target.json {
         write_text(path, &record.to_json())?;
+    }
+    if let Some(path) = &target.events {
+        write_text(path, &gpumodel_report::trace_events(record))?;
     }
     if let Some(folder) = &target.report {
         gpumodel_report::write_all(record, folder)?;

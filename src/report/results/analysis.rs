@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CacheCounters, CellRecord, ChannelRecord, CoRun, ConstantCounters, DramCounters, EnergyRecord,
-    FetchCounters, InterferenceRecord, QueueRun, SmCounters, TlbCounters, TranslationCounters,
-    UnitShares, UtilizationRecord,
+    FetchCounters, HotRecord, InterferenceRecord, QueueRun, RunEvents, SmCounters, TlbCounters,
+    TranslationCounters, UnitShares, UtilizationRecord,
 };
 use crate::format::csv;
 
@@ -157,6 +157,9 @@ pub struct AppRecord {
     /// Activity over time, for the timeline figure.
     #[serde(default)]
     pub timeline: Vec<Interval>,
+    /// What only [`trace_events`](crate::trace_events) shows; no part of the document.
+    #[serde(skip)]
+    pub events: RunEvents,
 }
 
 /// One kernel launch.
@@ -255,6 +258,9 @@ pub struct KernelRecord {
     /// in several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<AssumptionRecord>,
+    /// Its instructions that lose most; absent: they were not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot: Option<HotRecord>,
 }
 
 /// Activity between two moments of a run.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gpumodel_core::units::{Cycle, to_u64, to_usize};
 use serde::{Deserialize, Serialize};
 
-use super::{CacheCounters, DramCounters, UtilizationRecord};
+use super::{CacheCounters, DramCounters, RunEvents, UtilizationRecord};
 
 /// The applications together under one scheme. [`CoRun::judge`] fills what
 /// compares them with running alone.
@@ -73,6 +73,9 @@ pub struct CoRun {
     /// What these numbers lean on, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What only [`trace_events`](crate::trace_events) shows; no part of the document.
+    #[serde(skip)]
+    pub events: RunEvents,
 }
 
 /// One application within a co-run.

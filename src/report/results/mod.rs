@@ -11,6 +11,8 @@ mod comparison;
 mod corun;
 mod counters;
 mod error;
+mod events;
+mod hot;
 mod measure;
 mod metrics;
 mod quantity;
@@ -41,6 +43,8 @@ pub use counters::{
     SmCounters, TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
 };
 pub use error::RecordError;
+pub use events::{CtaRecord, RunEvents};
+pub use hot::{HotInstruction, HotMeasure, HotRecord};
 pub(crate) use measure::first_partition;
 pub use measure::{EpochShares, Measure};
 pub use metrics::Alone;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::corun::{apps, corun, named, schemes};
+use super::hot::hot;
 use super::queue::{queue, run_table};
 use super::solo::{kernel_table, solo};
 use super::{Table, stall_table, summary, wrapped};
@@ -21,6 +22,7 @@ pub fn analysis(records: &[Analysis], width: Option<usize>) -> String {
     let mut text = String::new();
     for record in records {
         text += &solo(record, width);
+        text += &hot(record, width);
         for note in &record.notes {
             let _ = writeln!(text, "note: {}", brief(note, 400));
         }

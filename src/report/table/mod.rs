@@ -6,6 +6,7 @@ mod analysis;
 mod cells;
 mod comparison;
 mod corun;
+mod hot;
 mod layout;
 mod means;
 mod queue;
