@@ -204,9 +204,9 @@ pub(crate) fn ratio(part: f64, whole: f64) -> Option<f64> {
 }
 
 /// Lines of `rows` under `header`, which names the columns with commas between them.
-pub(crate) fn csv<const N: usize>(
+pub(crate) fn csv<R: IntoIterator<Item = String>>(
     header: &str,
-    rows: impl IntoIterator<Item = [String; N]>,
+    rows: impl IntoIterator<Item = R>,
 ) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(header.split(',')).expect(MEMORY);

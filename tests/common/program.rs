@@ -1,5 +1,8 @@
 //! The program as a user runs it.
 
+use std::path::Path;
+use std::process::Output;
+
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 
@@ -16,4 +19,10 @@ pub fn stdout(assert: &Assert) -> String {
 /// What it wrote to standard error.
 pub fn stderr(assert: &Assert) -> String {
     String::from_utf8(assert.get_output().stderr.clone()).unwrap()
+}
+
+/// `gpumodel` with these words, run with the cache in `folder`.
+pub fn gpumodel_in(folder: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("gpumodel"));
+    command.env("GPUMODEL_CACHE", folder.join("cache")).args(words).output().unwrap()
 }

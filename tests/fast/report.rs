@@ -3,7 +3,7 @@
 use std::fs;
 
 use assert_cmd::Command;
-use gpumodel::report::figure::{Choice, FIGURES, Figure, FigureInput};
+use gpumodel::report::figure::{Choice, Drawing, FIGURES, Figure, FigureInput, Sheet};
 use gpumodel::report::results::{Analysis, CellRecord};
 use gpumodel::report::{ReportError, page, table, write_all};
 
@@ -95,6 +95,31 @@ fn a_figure_without_data_is_an_error_that_says_what_is_missing() {
     assert!(draw("roofline", &old).unwrap_err().to_string().contains("peaks"));
 }
 
+/// The figure `name` of `record` with its title.
+fn titled(name: &str, record: &Analysis) -> Drawing {
+    let records = std::slice::from_ref(record);
+    let input = input(name, records).unwrap().on(Sheet { titled: true, ..Sheet::default() });
+    Figure::named(name).unwrap().draw(&input).unwrap()
+}
+
+#[test]
+fn title_and_provenance_are_metadata_and_drawn_on_request() {
+    let record = small();
+    for name in ["stalls", "normalized", "timeline"] {
+        let (plain, titled) = (draw(name, &record).unwrap(), titled(name, &record));
+        let words = |drawing: &Drawing| {
+            texts(&drawing.svg).into_iter().map(|text| text.words).collect::<Vec<_>>().join(" ")
+        };
+        for said in [&plain.title, &plain.provenance] {
+            assert!(!said.is_empty() && plain.svg.contains(said.as_str()), "{name}: {said}");
+            assert!(!words(&plain).contains(said.as_str()), "{name} draws {said}");
+            assert!(words(&titled).contains(said.as_str()), "{name} lacks {said}");
+        }
+        assert!(plain.size.1 < titled.size.1, "{name}");
+        assert_eq!((plain.title, plain.csv), (titled.title, titled.csv));
+    }
+}
+
 #[test]
 fn names_with_markup_stay_text() {
     let mut record = small();
@@ -102,7 +127,7 @@ fn names_with_markup_stay_text() {
     record.solo[0].kernels[0].name = "<&>".into();
     for name in ["stalls", "roofline", "traffic", "timeline"] {
         let words: Vec<String> =
-            texts(&draw(name, &record).unwrap().svg).into_iter().map(|t| t.words).collect();
+            texts(&titled(name, &record).svg).into_iter().map(|t| t.words).collect();
         assert!(words.iter().any(|text| text.contains("<&>")), "{name}: {words:?}");
         assert!(
             words.iter().any(|text| text.contains("a<b>&\"c\"'d\u{fffd}")),
@@ -115,7 +140,7 @@ fn names_with_markup_stay_text() {
 fn a_long_title_goes_on_in_a_second_line() {
     let mut record = small();
     record.solo[0].app = "applications/a_hundred_thousand_hydrodynamics_nodes_bound".into();
-    let drawing = draw("timeline", &record).unwrap();
+    let drawing = titled("timeline", &record);
     let told = texts(&drawing.svg);
     assert!(told.iter().all(|text| text.area.right() <= drawing.size.0), "{told:?}");
     assert!(told.iter().any(|text| text.words == "over time"), "{told:?}");
@@ -180,7 +205,7 @@ fn extreme_values_draw_or_refuse_and_end() {
                 Err(error) => assert!(matches!(error, ReportError::Empty { .. }), "{error}"),
             }
         }
-        assert!(!table::solo(&record).is_empty() && !table::corun(&record).is_empty());
+        assert!(!table::solo(&record, None).is_empty() && !table::corun(&record, None).is_empty());
     }
 }
 
@@ -240,13 +265,13 @@ fn the_page_escapes_what_comes_from_the_record() {
 
 #[test]
 fn the_terminal_tables_show_the_record() {
-    let solo = table::solo(&small());
+    let solo = table::solo(&small(), None);
     let line = solo.lines().find(|line| line.trim_start().starts_with("Kernel ")).unwrap();
     let cells: Vec<&str> = line.split_whitespace().collect();
     // 184 000 thread instructions in 3500 cycles; 38 400 B in 1500 cycles beyond launch at 1 GHz.
     let expected = ["Kernel", "2", "3500", "52.57", "50", "%", "70", "%", "78", "%", "25.6"];
     assert_eq!(cells[..expected.len()], expected, "{line}");
-    let corun = table::corun(&small());
+    let corun = table::corun(&small(), None);
     assert!(corun.lines().any(|l| l.contains("even") && l.contains("1.678") && l.contains("8450")));
     assert!(solo.lines().chain(corun.lines()).all(|line| line.chars().count() <= 120));
 }
@@ -314,6 +339,7 @@ fn figures_show_the_choices_that_they_take_and_no_others() {
             (Choice::Reference, alone),
             (Choice::Baseline, whole.clone().against("nobody")),
             (Choice::Metric, whole.clone().by("beauty")),
+            (Choice::Metrics, whole.clone().showing(&["beauty".to_string()])),
             (Choice::Queue, whole.of("nowhere")),
         ] {
             let (drawn, taken) = (figure.draw(&input), figure.check(choice));

@@ -92,7 +92,7 @@ fn rows_are_judged_by_what_the_parts_give() {
     models(&place, &rows);
     let (code, said) = reproduce(&place, "own", &[]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("rows that agree: 2, that do not: 0, not run: 0"), "{said}");
+    assert!(said.contains("rows: agree: 2, same sign: 0, contradict: 0, not run: 0"), "{said}");
     let found = read(&place);
     let [pairs, queue] = &found.papers[0].rows[..] else { panic!("{found:?}") };
     // Both orders of two applications are one mix.
@@ -126,7 +126,7 @@ fn a_row_that_does_not_agree_is_said_and_nothing_runs_twice() {
     assert_eq!(code, Some(1), "{said}");
     let found = read(&place);
     let verdicts: Vec<Verdict> = found.papers[0].rows.iter().map(|row| row.verdict).collect();
-    assert_eq!(verdicts, [Verdict::Fail, Verdict::Fail]);
+    assert_eq!(verdicts, [Verdict::SameSign, Verdict::Fail]);
     assert_eq!(found.papers[0].rows[1].reasons, ["1 mixes of the set have no value"]);
     assert!(found.papers[0].rows[0].reasons[0].ends_with("300.0 allowed"), "{found:?}");
     // The report of another paper does not replace this one.
@@ -162,11 +162,11 @@ fn what_has_been_run_so_far_is_told_and_nothing_is_run() {
     let swept = ["sweep", plan, "--out", "out/parts/own-pairs", "--cells", "1-2"];
     let (code, said) = place.run(&swept);
     assert_eq!(code, Some(0), "{said}");
-    let report = so_far(&["rows that agree: 1", "not run yet: 3;"]);
+    let report = so_far(&["rows: agree: 1", "not run yet: 3;"]);
     assert!(report.contains("Two pairs. Records: 2. Not run yet: 2."), "{report}");
     assert!(report.contains("One queue. Records: 0. Not run yet: 1."), "{report}");
     assert_eq!(reproduce(&place, "own", &[]).0, Some(0));
-    let report = so_far(&["rows that agree: 1"]);
+    let report = so_far(&["rows: agree: 1"]);
     assert!(!report.contains("Not run yet") && !report.contains("so far"), "{report}");
     // What cannot be read counts for nothing, as where it is run.
     let cells = fs::read_dir(place.path("out/parts/own-pairs/cells")).unwrap();
@@ -201,7 +201,7 @@ fn a_short_version_leaves_out_what_has_none() {
     models(&place, &[row("sequential", "pairs", "stp", "1.0")]);
     let (code, said) = reproduce(&place, "own", &["--quick"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("rows that agree: 0, that do not: 0, not run: 1"), "{said}");
+    assert!(said.contains("rows: agree: 0, same sign: 0, contradict: 0, not run: 1"), "{said}");
 }
 
 #[test]

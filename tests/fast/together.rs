@@ -214,7 +214,7 @@ fn the_terminal_shows_what_schemes_did() {
     record.coruns[0].notes.push("who: what".into());
     (record.coruns[0].makespan_cycles, record.coruns[0].antt) = (0, f64::INFINITY);
     (record.coruns[1].energy_joules, record.coruns[1].harmonic_speedup) = (0.0125, 0.456);
-    let text = table::corun(&record);
+    let text = table::corun(&record, None);
     let lines: Vec<&str> = text.lines().collect();
     let cells = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
     let first = cells(lines[1]);
@@ -241,7 +241,7 @@ fn no_two_rows_of_the_terminal_have_the_same_name() {
     }
     record.coruns.push(record.coruns[3].clone());
     record.coruns[4].parameters.insert("channels".into(), "16".into());
-    let text = table::corun(&record);
+    let text = table::corun(&record, None);
     let lines: Vec<&str> = text.lines().collect();
     // A name that is too long for a line goes on in the next one; what does not differ is
     // not told.
@@ -264,11 +264,11 @@ fn channels_are_told_where_they_are_divided() {
     for app in record.coruns.iter_mut().flat_map(|run| &mut run.apps) {
         (app.channels, app.mean_sms, app.mean_channels) = (32, Some(4.0), Some(32.0));
     }
-    assert!(!table::corun(&record).contains("channels"));
+    assert!(!table::corun(&record, None).contains("channels"));
     let owner = &mut record.coruns[1].apps[1];
     (owner.channels, owner.mean_channels) = (24, Some(23.5));
     owner.migration = Some(MigrationRecord { pages: 70, pages_moved: 11, ..Default::default() });
-    let text = table::corun(&record);
+    let text = table::corun(&record, None);
     let cells = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
     let lines: Vec<Vec<String>> = text.lines().map(cells).collect();
     let head = lines.iter().position(|line| line.contains(&"channels".to_string())).unwrap();

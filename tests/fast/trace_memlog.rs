@@ -236,7 +236,7 @@ fn the_program_says_what_is_not_modelled() {
     assert!(shown.contains("memory-only: IPC is not modelled"), "{shown}");
     assert!(!shown.contains("thread instructions per cycle"), "{shown}");
     let row = shown.lines().find(|line| line.contains("k0")).unwrap();
-    assert_eq!(row.matches('–').count(), 3, "IPC, bandwidth and stall: {row}");
+    assert_eq!(row.matches('–').count(), 4, "IPC, bandwidth, CTAs and stall: {row}");
     let (code, json, _) = program(folder, &[&analyze[..], &["--json", "-"]].concat());
     assert_eq!(code, Some(0));
     let json: Value = serde_json::from_str(&json).unwrap();

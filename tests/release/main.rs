@@ -11,6 +11,7 @@ mod findings;
 mod guide;
 mod h100;
 mod matching_gain;
+mod pandas;
 mod paper_tables;
 mod quick;
 mod real_programs;

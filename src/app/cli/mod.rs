@@ -21,6 +21,7 @@ mod reproduce;
 mod scheme;
 mod sweep;
 mod synth;
+mod tables;
 
 use std::error::Error;
 use std::io;

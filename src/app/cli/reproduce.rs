@@ -5,8 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use gpumodel_core::toml::Node;
 use gpumodel_core::units::{ByteCount, check_writable, held};
 use gpumodel_report::figure::FIGURES;
+use gpumodel_report::paper::{Reproduction, headlines, headlines_csv, write_reproduction};
 use gpumodel_report::results::SweepFiles;
 
 use super::Outcome;
@@ -14,6 +16,7 @@ use super::interrupt::{INTERRUPTED, stop_gracefully};
 use super::options::{cache_folder, memory, set_threads};
 use super::output::stdout;
 use super::progress::with_sweep_bars;
+use super::tables::{CsvArgument, width};
 use crate::{ReproduceError, ReproduceRequest, reproduce};
 
 /// Runs a paper's evaluation and compares the results with its published values
@@ -68,11 +71,14 @@ pub(crate) struct Arguments {
     /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgument,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     set_threads(arguments.threads)?;
     let folder = &arguments.report;
+    arguments.csv.check(&[], &[], &["rows"])?;
     check_folder(folder)?;
     check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     let request = ReproduceRequest {
@@ -95,16 +101,27 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
         Err(error) => return Err(error.into()),
     };
-    gpumodel_report::paper::write_reproduction(&found, folder)?;
+    write_reproduction(&found, folder)?;
+    arguments.csv.write_one(&headlines_csv(&found))?;
+    if arguments.csv.is_stdout() {
+        return Ok(exit_code(&found));
+    }
     let mut stdout = stdout();
-    stdout.write_all(gpumodel_report::paper::headlines(&found).as_bytes())?;
+    stdout.write_all(headlines(&found, width()).as_bytes())?;
     if found.left() > 0 {
         let left = found.left();
         writeln!(stdout, "not run yet: {left}; the same command without --so-far runs them")?;
     }
     writeln!(stdout, "report: {}", folder.join("index.html").display())?;
-    let [_, failed, _] = found.counts();
-    Ok(if failed + found.failed() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(exit_code(&found))
+}
+
+fn exit_code(found: &Reproduction) -> ExitCode {
+    let [_, same_sign, contradict, _] = found.counts();
+    match same_sign + contradict + found.failed() {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
 }
 
 /// Refuses a folder with other contents, which the report would mix with or replace.
@@ -131,7 +148,8 @@ fn has_part(folder: &Path) -> bool {
     let within = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
     let names_apps = |file: &Path| {
         let text = fs::read_to_string(file).unwrap_or_default();
-        toml::from_str::<toml::Table>(&text).is_ok_and(|plan| plan.contains_key("apps"))
+        let plan = Node::read("plan", &text).ok();
+        plan.as_ref().and_then(Node::entries).is_some_and(|plan| plan.contains_key("apps"))
     };
     let plan = |file: &Path| file.extension().is_some_and(|end| end == "toml") && names_apps(file);
     let part = |part: &Path| {

@@ -111,7 +111,7 @@ impl<'a> Bars<'a> {
     fn row(&self, layout: &mut Layout, row: &[Cluster], stretch: f64, most: f64, written: &Values) {
         let reported = row.iter().any(|cluster| cluster.reported(stretch));
         layout.skip(HEAD + if reported { written.height } else { 0.0 });
-        let area = layout.plot(LEFT, RIGHT, HEIGHT);
+        let area = layout.plot(LEFT, RIGHT, layout.chosen(HEIGHT));
         let scale = Scale::from_zero(most, area.bottom(), area.y);
         down(&mut layout.canvas, &area, &scale, self.title, area.x - TITLE);
         let slots = Slot::all(row, stretch, (area.x, area.width));

@@ -17,6 +17,12 @@ const STEPS: f64 = 10.0;
 /// plotters divides font sizes by this to get the em size.
 const FONT_RATIO: f64 = 1.24;
 
+/// The family that plotters writes at each text; the document says it once.
+const ANY: &str = "sans-serif";
+
+/// Families of the same widths.
+pub(super) const FAMILIES: &str = "Liberation Sans, Arial, Helvetica, sans-serif";
+
 /// One thing to draw.
 #[derive(Clone, Debug)]
 enum Mark {
@@ -203,8 +209,9 @@ impl Canvas {
         self.text(label);
     }
 
-    /// The drawing as an SVG document, `height` user units high.
-    pub(crate) fn svg(&self, height: f64, title: &str) -> String {
+    /// The drawing as an SVG document, `height` user units high, with a title and a
+    /// description as metadata.
+    pub(crate) fn svg(&self, height: f64, title: &str, description: &str) -> String {
         let width = self.width.units();
         let (wide, high) = (whole(width).unsigned_abs(), whole(height).unsigned_abs());
         let mut body = String::new();
@@ -220,10 +227,12 @@ impl Canvas {
             Some(inches) => (format!("{inches}in"), format!("{:.4}in", height * inches / width)),
             None => (width.to_string(), height.to_string()),
         };
-        let role = format!("width=\"{across}\" height=\"{down}\" role=\"img\"");
-        let sized = body.replacen(&size, &role, 1);
-        let title = format!(">\n<title>{}</title>\n", crate::escape(&printable(title)));
-        sized.replacen(">\n", &title, 1)
+        let role =
+            format!("width=\"{across}\" height=\"{down}\" role=\"img\" font-family=\"{FAMILIES}\"");
+        let sized = body.replace(&format!(" font-family=\"{ANY}\""), "").replacen(&size, &role, 1);
+        let [title, description] = [title, description].map(|text| crate::escape(&printable(text)));
+        let metadata = format!(">\n<title>{title}</title>\n<desc>{description}</desc>\n");
+        sized.replacen(">\n", &metadata, 1)
     }
 }
 
@@ -268,8 +277,7 @@ fn draw_text(backend: &mut SVGBackend<'_>, label: &Label) {
     } else {
         plotters::style::FontStyle::Normal
     };
-    let font =
-        ("sans-serif", label.size * STEPS * FONT_RATIO).into_font().style(face).transform(turn);
+    let font = (ANY, label.size * STEPS * FONT_RATIO).into_font().style(face).transform(turn);
     let colour = rgb(label.colour);
     let style = TextStyle::from(font).color(&colour).pos(Pos::new(across, VPos::Center));
     backend.draw_text(&label.text, &style, place(label.at)).expect(MEMORY);

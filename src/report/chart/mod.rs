@@ -1,5 +1,5 @@
-//! The parts that figures are made of: a layout with a title, a legend, plot
-//! areas with axes, and a footer. Text never covers text, legends lie outside
+//! The parts that figures are made of: a layout with a legend, plot areas with axes, notes
+//! and, where it is asked for, a title. Text never covers text, legends lie outside
 //! the plot areas, and the same input gives the same bytes.
 //!
 //! Knows no record: only shapes, text and numbers.
@@ -8,14 +8,18 @@ mod area;
 mod axis;
 mod bars;
 mod canvas;
+mod export;
 mod heat;
 mod layout;
 mod panels;
+mod sheet;
 mod style;
 mod text;
 
 pub use area::Area;
-pub use layout::{Drawing, Width};
+pub use export::Format;
+pub use layout::Drawing;
+pub use sheet::{Sheet, Width};
 
 pub(crate) use area::Placement;
 pub(crate) use axis::{Scale, across, counts, down, outline, ticks};

@@ -33,6 +33,7 @@ pub(crate) struct Panel {
 
 /// Keeps a panel `height` high for each of `names`, written above it.
 pub(crate) fn panels(layout: &mut Layout, names: &[String], height: f64) -> Vec<Panel> {
+    let height = layout.chosen(height);
     let columns = match (names.len(), layout.narrow()) {
         (0 | 1, _) | (2, true) => 1,
         (2 | 4, _) | (_, true) => 2,
@@ -139,7 +140,7 @@ impl CountPlot {
         scale: impl Fn(&Area) -> Scale,
         up: &str,
     ) -> Self {
-        let area = layout.plot(62.0, 14.0, 150.0);
+        let area = layout.plot(62.0, 14.0, layout.chosen(150.0));
         let most = most.unwrap_or(1);
         let x = Scale::linear(0.0, f64::from(most), area.x, area.right() - 5.0);
         let y = scale(&area);
@@ -163,7 +164,7 @@ impl CountPlot {
 #[cfg(test)]
 mod tests {
     use super::{Layout, Ranks, panels};
-    use crate::chart::Width;
+    use crate::chart::{Sheet, Width};
 
     #[test]
     fn panels_lie_apart_on_the_sheet() {
@@ -171,7 +172,11 @@ mod tests {
         let each = |count: u32| [Width::Screen, Width::One, Width::Two].map(|wide| (count, wide));
         for (count, wide) in counts.flat_map(each) {
             let names: Vec<String> = (0..count).map(|i: u32| i.to_string()).collect();
-            let panels = panels(&mut Layout::new(wide, "panels"), &names, 80.0);
+            let panels = panels(
+                &mut Layout::new(Sheet { width: wide, ..Sheet::default() }, "panels"),
+                &names,
+                80.0,
+            );
             assert_eq!(panels.len(), names.len());
             for (i, panel) in panels.iter().enumerate() {
                 assert!(panel.area.x > 30.0 && panel.area.right() < wide.units());

@@ -42,7 +42,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let lines = || plots.iter().flat_map(|plot| &plot.lines);
     let schemes = distinct(lines().map(|line| line.scheme.as_str()));
     let mut layout = input.layout("Time against CTAs per SM");
-    let looks = scheme_looks(&schemes);
+    let looks = input.scheme_looks(&schemes);
     layout.legend(&entries(&schemes, &looks));
     let drawn = &plots[..plots.len().min(APPS)];
     let names: Vec<String> = drawn.iter().map(|plot| plot.label.clone()).collect();

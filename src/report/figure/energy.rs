@@ -35,7 +35,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     ensure(!parts.is_empty(), MISSING)?;
     let over = &schemes[baseline];
     let mut layout = input.layout(&format!("Energy of a thread instruction over {over}"));
-    let looks = scheme_looks(schemes);
+    let looks = input.scheme_looks(schemes);
     layout.legend(&Entry::looks(schemes, &looks, Swatch::look));
     layout.legend(&[
         Entry::new(Swatch::Fill(Fill::plain(SOFT_INK)), "below: GPU"),

@@ -67,7 +67,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     }
     let parts: Vec<Part<'_>> =
         panels.into_iter().map(|panel| Part::of(panel, &gains, schemes.len())).collect();
-    let looks = scheme_looks(&schemes);
+    let looks = input.scheme_looks(&schemes);
     let mut layout = input.layout(&format!("Makespan speedup against {baseline}"));
     layout.legend(&Entry::looks(&schemes, &looks, Swatch::look));
     let room = MIXES / parts.len();

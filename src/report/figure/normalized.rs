@@ -50,7 +50,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         let missing = format!("no mix has a value under {}", schemes[baseline]);
         return Err(missing.into());
     }
-    let looks = scheme_looks(&schemes);
+    let looks = input.scheme_looks(&schemes);
     let mut layout = input.layout(&format!("{} over {}", metric.label, schemes[baseline]));
     layout.legend(&Entry::looks(&schemes, &looks, Swatch::look));
     let marks = marks(input, metric, &schemes);

@@ -2,12 +2,12 @@
 
 pub(super) use super::{
     Drawn, FigureInput, MORE_APPS, MORE_KERNELS, MORE_MIXES, Missing, NO_CORUN, NO_QUEUE, NO_SOLO,
-    baseline, decision_ticks, ensure, means, metric, partial, repeated,
+    baseline, chosen, decision_ticks, ensure, means, metric, partial, repeated,
 };
 pub(super) use crate::chart::{
     Anchor, Area, BarRow, Bars, Cluster, Colour, CountPlot, Entry, Fill, HATCHED, INK, LABEL,
     LINES, Label, Layout, Marker, NOTE, PAPER, Panel, Placement, RANKED, REST, Ranks, SOFT_INK,
-    Scale, Shades, Swatch, Width, across, counts, down, explain, fit, fit_heavy, heads,
+    Scale, Shades, Sheet, Swatch, across, counts, down, explain, fit, fit_heavy, heads,
     heavy_width, highest, left_of, name_room, outline, panels, shaded, text_width, ticks,
 };
 pub(super) use crate::format::{
@@ -15,7 +15,6 @@ pub(super) use crate::format::{
     time_unit,
 };
 pub(super) use crate::kernels::{Group, Profile, groups, profiles, short_app, title_room};
-pub(super) use crate::look::scheme_looks;
 pub(super) use crate::machine::{MachinePanel, machine_panels};
 pub(super) use crate::mix::{
     Mix, MixesByScheme, apart, machine_words, mix_labels, mix_name, mix_names, scheme_names,

@@ -42,7 +42,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     ensure(!parts.is_empty(), MISSING)?;
     let most = parts.iter().map(|part| part.rows.len()).max().unwrap_or(0);
     let by_rank = most > MIXES && schemes.len() <= RANKED;
-    let looks = scheme_looks(schemes);
+    let looks = input.scheme_looks(schemes);
     let mut layout = input.layout("Quality of service and throughput");
     for part in &parts {
         part.panel.head(&mut layout);

@@ -33,7 +33,7 @@ pub(super) struct QueueTimeline<'a> {
     end: u64,
     /// Fills without lines, for areas too small for them.
     flat: bool,
-    width: Width,
+    sheet: Sheet,
 }
 
 impl<'a> QueueTimeline<'a> {
@@ -63,8 +63,8 @@ impl<'a> QueueTimeline<'a> {
             return Err(format!("nothing of {queue} took time").into());
         }
         let classes = classes(record, &refs);
-        let (flat, width, queues, looks) = (false, input.width, known.len(), class_looks(&classes));
-        Ok(Self { record, queue, queues, runs, classes, looks, end, flat, width })
+        let (flat, sheet, queues, looks) = (false, input.sheet, known.len(), class_looks(&classes));
+        Ok(Self { record, queue, queues, runs, classes, looks, end, flat, sheet })
     }
 
     /// The same with fills without lines.
@@ -98,7 +98,7 @@ impl<'a> QueueTimeline<'a> {
 
     /// A layout with the title and the classes.
     pub(super) fn layout(&self, title: &str) -> Layout {
-        let mut layout = Layout::new(self.width, &format!("{title}: {}", self.queue));
+        let mut layout = Layout::new(self.sheet, &format!("{title}: {}", self.queue));
         let class = |(place, class): (usize, &&str)| {
             Some(Entry::new(Swatch::Fill(self.own(place)?), *class))
         };

@@ -50,7 +50,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     ensure(!all.is_empty(), format!("no queue has a value under {baseline}"))?;
     let schemes = distinct(all.iter().flat_map(|panel| &panel.gains).map(|gain| &gain.scheme));
     let mut layout = input.layout(&format!("{} over {baseline}", metric.label));
-    let looks = scheme_looks(&schemes);
+    let looks = input.scheme_looks(&schemes);
     layout.legend(&Entry::looks(&schemes, &looks, Swatch::look));
     let shown: Vec<Shown> = all.iter().map(|panel| panel.shown(metric, &schemes)).collect();
     draw_panels(&mut layout, &all, &shown, &looks);

@@ -40,7 +40,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let found = input.mixes_by_machine()?;
     let (schemes, parts) = rows(&found);
     ensure(!parts.is_empty(), MISSING)?;
-    let looks = scheme_looks(&schemes);
+    let looks = input.scheme_looks(&schemes);
     let mut layout = input.layout("Share of an epoch spent on reallocation");
     layout.legend(&Entry::looks(&schemes, &looks, Swatch::look));
     let room = MIXES / parts.len();

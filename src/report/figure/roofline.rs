@@ -55,7 +55,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         Entry::new(Swatch::Dot(INK), "full: per DRAM sector"),
         Entry::new(Swatch::Ring(INK), "open: per L2 sector"),
     ]);
-    let area = layout.plot(LEFT, 14.0, HEIGHT);
+    let area = layout.plot(LEFT, 14.0, layout.chosen(HEIGHT));
     let (x, y) = scales(&area, &points, &roofs);
     across(&mut layout.canvas, &area, &x, "warp instructions per 32-byte sector");
     down(&mut layout.canvas, &area, &y, "10⁹ warp instructions per second", 12.0);

@@ -35,6 +35,10 @@ const PANELS: [Panel; 8] = [
     Panel { name: "nJ/instr", more: false, of: per_instruction },
 ];
 
+/// What the metrics are called on the command line.
+const METRICS: [&str; 8] =
+    ["stp", "antt", "fairness", "makespan", "ipc", "harmonic", "alu", "energy"];
+
 /// What the metrics are.
 const WORDS: &str = "STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time; nJ/instr: energy per thread instruction.";
 
@@ -61,7 +65,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let (names, runs): (Vec<String>, Vec<&CoRun>) = named(input)?.into_iter().unzip();
     let schemes: Vec<String> = names.iter().map(|name| scheme_of(name).into()).collect();
     let known = distinct(schemes.iter().cloned());
-    let looks = scheme_looks(&known);
+    let looks = input.scheme_looks(&known);
     let look = |scheme| known.iter().position(|own| own == scheme).map_or(0, |at| looks[at]);
     let fills: Vec<Fill> = schemes.iter().map(|scheme| Fill::of(look(scheme))).collect();
     let mut layout = input.layout("Sharing schemes side by side");
@@ -69,7 +73,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let bold = if of_one.is_some() { "Bold: the best. " } else { "" };
     layout.note(of_one.as_deref().unwrap_or("Several mixes: none is marked as the best."));
     let reported = |panel: &&Panel| runs.iter().any(|run| (panel.of)(run) > 0.0);
-    let panels: Vec<&Panel> = PANELS.iter().filter(reported).collect();
+    let shown = chosen(&METRICS, input.metrics)?.into_iter().map(|metric| &PANELS[metric]);
+    let panels: Vec<&Panel> = shown.filter(reported).collect();
+    ensure(!panels.is_empty(), "no run has a value of these metrics; leave --metrics out")?;
     let across = if layout.narrow() { FEW } else { ACROSS };
     let drawn = names.len().min(ROWS / panels.len().div_ceil(across).max(1)).max(1);
     let rows = Rows {

@@ -53,9 +53,10 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         .collect();
     ensure(!parts.is_empty(), MISSING)?;
     let mut layout = input.layout("Mixes by rank under each scheme");
+    let shown = chosen(&["stp", "antt"], input.metrics)?;
     for (part, lines) in &parts {
         part.panel.head(&mut layout);
-        draw_lines(&mut layout, part, &lines[..lines.len().min(RANKED)]);
+        draw_lines(input, &mut layout, part, &lines[..lines.len().min(RANKED)], &shown);
     }
     layout.note("Behind the names: geometric means of STP and of ANTT over mixes.");
     layout.note("Each line has its own order of mixes for each metric; axes do not begin at 0.");
@@ -64,8 +65,14 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
 }
 
 /// The legend of one machine with its means, and its panels.
-fn draw_lines(layout: &mut Layout, part: &MixesByScheme<'_>, drawn: &[Line<'_>]) {
-    let looks = scheme_looks(&drawn.iter().map(|line| line.scheme).collect::<Vec<_>>());
+fn draw_lines(
+    input: &FigureInput<'_>,
+    layout: &mut Layout,
+    part: &MixesByScheme<'_>,
+    drawn: &[Line<'_>],
+    shown: &[usize],
+) {
+    let looks = input.scheme_looks(&drawn.iter().map(|line| line.scheme).collect::<Vec<_>>());
     let entry = |(look, line): (&usize, &Line<'_>)| {
         let mean = |metric| line.mean(metric).map_or("–".into(), |mean| format!("{mean:.2}"));
         let tail = format!(": {}, {}", mean(0), mean(1));
@@ -73,8 +80,8 @@ fn draw_lines(layout: &mut Layout, part: &MixesByScheme<'_>, drawn: &[Line<'_>])
         if part.panel.alike { entry.with(tail) } else { entry }
     };
     layout.legend(&looks.iter().zip(drawn).map(entry).collect::<Vec<_>>());
-    let titles = METRICS.map(|metric| metric.title.to_string());
-    for (metric, panel) in panels(layout, &titles, HEIGHT).iter().enumerate() {
+    let titles: Vec<String> = shown.iter().map(|&one| METRICS[one].title.to_string()).collect();
+    for (panel, &metric) in panels(layout, &titles, HEIGHT).iter().zip(shown) {
         let series: Vec<Vec<f64>> = drawn.iter().map(|line| line.values(metric)).collect();
         let ranks = Ranks { series: &series, looks: &looks, reference: None };
         ranks.draw(layout, panel, "mixes by rank");

@@ -42,6 +42,9 @@ fn a_scheme_is_shown_by_its_name() {
         assert!(code == Some(0) && text.contains("warped-slicer:window"), "{text}");
         assert!(!text.contains("left-over"), "{text}");
     }
+    let (_, text) = said(here, &["scheme", "list"]);
+    let rows = text.lines().filter(|line| line.contains("UGPU (ISCA 2025)")).count();
+    assert!(rows > 10 && !text.contains("warped-slicer:window"), "a line each: {text}");
     let (code, text) = said(here, &["scheme", "list", "warped-slicr"]);
     assert!(code == Some(2) && text.contains("did you mean warped-slicer?"), "{text}");
 }
@@ -53,7 +56,7 @@ fn a_store_shows_kernels_by_their_plain_names() {
     assert_eq!(at(&["synth", "saxpy", "--scale", "0.05", "-o", "t"]).0, Some(0));
     assert_eq!(at(&["convert", "t", "-o", "a.gpt"]).0, Some(0));
     let (_, table) = at(&["inspect", "a.gpt"]);
-    assert!(table.contains("\n saxpy ") && !table.contains("_Z5saxpy"), "{table}");
+    assert!(table.contains("\n  saxpy ") && !table.contains("_Z5saxpy"), "{table}");
     let (_, json) = at(&["inspect", "a.gpt", "--json", "-"]);
     assert!(json.contains("\"name\": \"_Z5saxpy"), "as traced: {json}");
 }
@@ -172,11 +175,11 @@ fn figures_are_not_written_under_names_of_other_pictures() {
     let record = crate::shown::data("record.json").display().to_string();
     let table = crate::shown::data("runs.csv").display().to_string();
     for words in [
-        &["plot", &record, "--figure", "stalls", "-o", "a.pdf"][..],
-        &["compare", &record, "--reference", &table, "-o", "a.pdf"],
+        &["plot", &record, "--figure", "stalls", "-o", "a.eps"][..],
+        &["compare", &record, "--reference", &table, "-o", "a.eps"],
     ] {
         let (code, said) = said(folder.path(), words);
-        let way = "convert that: rsvg-convert -f pdf a.svg -o a.pdf";
+        let way = "a.eps: figures are written as SVG, PDF or PNG; name it a.pdf";
         assert!(code == Some(2) && said.contains(way), "{said}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{said}");
     }
