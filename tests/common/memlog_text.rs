@@ -1,4 +1,4 @@
-//! Logs of NVBit's `mem_trace` in every spelling, and what stores made from them say.
+//! Logs of NVBit's `mem_trace` in every spelling, and the contents of stores made from them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

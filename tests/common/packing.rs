@@ -1,5 +1,5 @@
-//! Grouped text as a `.tracez`: the other side of the reader in `src`, written from
-//! the documented layout alone.
+//! Grouped text as a `.tracez`: the other side of the reader in `src`, written only
+//! from the documented layout.
 
 use zstd::bulk::Compressor;
 use zstd::dict::from_samples;

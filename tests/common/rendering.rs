@@ -1,6 +1,6 @@
 //! Records of a store as trace text, and trace text as records: the two sides
-//! that round trips compare. Knows the text format on its own terms and uses
-//! nothing of the importer.
+//! that round trips compare. It implements the text format again, without
+//! code of the importer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

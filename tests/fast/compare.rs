@@ -1,4 +1,4 @@
-//! Are records put beside a reference as the counting rules say?
+//! Are records compared with a reference as the counting rules say?
 
 use assert_cmd::Command;
 use gpumodel::report::results::{
@@ -63,7 +63,7 @@ fn the_launch_latency_of_the_table_can_be_given() {
 }
 
 #[test]
-fn coverage_names_what_was_left_out() {
+fn coverage_names_the_omissions() {
     let coverage = compare("runs.csv").coverage;
     assert_eq!((coverage.compared_rows, coverage.reference_rows), (3, 5));
     assert_eq!(coverage.rows_without_record, ["apps/missing", "apps/one (launches 1-8)"]);
@@ -258,7 +258,7 @@ fn run(words: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_row_that_two_records_answer_is_refused_with_both() {
+fn a_row_that_matches_two_records_is_refused_with_both() {
     let folder = tempfile::tempdir().unwrap();
     let (copy, other) = (folder.path().join("copy.json"), folder.path().join("other.json"));
     let mut again = small();
@@ -286,7 +286,7 @@ fn a_row_that_two_records_answer_is_refused_with_both() {
 }
 
 #[test]
-fn a_row_that_is_there_twice_is_refused_with_both_lines() {
+fn a_duplicate_row_is_refused_with_both_lines() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
     let refused = |text: &str| {
@@ -308,7 +308,7 @@ fn a_row_that_is_there_twice_is_refused_with_both_lines() {
 }
 
 #[test]
-fn what_a_table_has_instead_is_quoted_in_short() {
+fn found_values_are_quoted_in_short() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
     let long = "x".repeat(100_000);
@@ -382,7 +382,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn the_reference_tables_beside_the_project_are_read() {
+fn the_reference_tables_next_to_the_project_are_read() {
     let tables = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");
     if !tables.exists() {
         crate::skip::skipped("reference traces not present");

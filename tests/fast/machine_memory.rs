@@ -14,7 +14,7 @@ fn unfit(machine: &Machine) -> Result<Option<String>, SpecError> {
 }
 
 #[test]
-fn every_machine_has_the_memory_that_it_says() {
+fn every_machine_has_its_stated_memory() {
     let models = gpumodel::models();
     let mut wrong = Vec::new();
     for name in models.machine_names() {

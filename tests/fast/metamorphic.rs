@@ -1,4 +1,4 @@
-//! Do real traces of one program on several GPUs say what they must have in common?
+//! Do real traces of one program on several GPUs agree where they must?
 
 use std::collections::BTreeMap;
 

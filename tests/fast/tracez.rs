@@ -1,4 +1,4 @@
-//! Does a `.tracez` say what its text says, and is a damaged one refused?
+//! Does a `.tracez` equal its text, and is a damaged one refused?
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -198,7 +198,7 @@ fn error_with(at: usize, new: &[u8]) -> String {
 }
 
 #[test]
-fn lying_numbers_are_named_with_their_place() {
+fn false_numbers_are_named_with_their_place() {
     let bytes = packed(SMALL, Packing { chunk: 2, dictionary: 300, level: 3 });
     let nul = bytes.iter().position(|&byte| byte == 0).unwrap();
     let index = usize::try_from(place(&bytes)).unwrap();
@@ -268,7 +268,7 @@ fn with_first_frame(bytes: &[u8], frame: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn one_inside_another_compression_is_refused_and_a_file_without_blocks_is_empty() {
+fn nested_compression_is_refused_and_a_file_without_blocks_is_empty() {
     let bytes = packed(SMALL, Packing::default());
     let again = attempt(&zstd::bulk::compress(&bytes, 3).unwrap()).unwrap_err();
     assert!(again.contains("one inside zstd"), "{again}");

@@ -1,4 +1,4 @@
-//! Does address translation show where a machine translates, and nowhere else?
+//! Does address translation appear only on machines that translate?
 
 use assert_cmd::Command;
 use serde_json::Value;

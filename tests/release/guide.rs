@@ -53,7 +53,7 @@ fn names(text: &str, word: &str) -> bool {
 }
 
 #[test]
-fn the_readme_is_short_and_has_two_commands_to_start_with() {
+fn the_readme_is_short_and_begins_with_two_commands() {
     let text = read("README.md");
     let words = text.split_whitespace().count();
     assert!(words <= README_WORDS, "{words} words");
@@ -64,7 +64,7 @@ fn the_readme_is_short_and_has_two_commands_to_start_with() {
 }
 
 #[test]
-fn topics_are_neither_stubs_nor_books_and_say_what_for() {
+fn topics_have_a_purpose_and_a_sensible_length() {
     for topic in TOPICS {
         let words = topic.text.split_whitespace().count();
         assert!(TOPIC_WORDS.contains(&words), "{}: {words} words", topic.name);

@@ -176,7 +176,7 @@ const SCHEMES: [&str; 4] = ["even-queue", "profile-based", "ilp", "ilp-smra"];
 /// of the printed ones.
 const OPEN: [f64; 2] = [1.06, 2.05];
 
-/// By who disturbs and who suffers the least and the largest printed slow-down.
+/// The least and the largest printed slow-down, by the class that slows and the slowed one.
 fn printed() -> Vec<Vec<Option<[f64; 2]>>> {
     let path = reports().join("../models/papers/ilp-smra.toml");
     let paper: toml::Value = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -294,7 +294,7 @@ fn groups(record: &Record, few: usize) -> String {
 }
 
 /// By scheme how many times longer jobs of each class take than alone on the whole machine,
-/// and how much SM time stands idle behind members that have ended.
+/// and how much SM time is idle after members have ended.
 fn classes(two: &Record, three: &Record) -> String {
     let mut table = String::from(
         "| | M | MC | C | A | idle | M | MC | C | A | idle |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
@@ -323,7 +323,7 @@ fn classes(two: &Record, three: &Record) -> String {
 }
 
 #[test]
-fn what_matching_can_gain_follows_from_queues_and_print() {
+fn the_gain_of_matching_follows_from_queues_and_printed_values() {
     let [two, three] = ["ilp-smra-two.json", "ilp-smra-three.json"].map(Record::load);
     let path = reports().join("PAPERS.md");
     hold_table(&path, "ilp-smra-queues", &queues(&two, &three));

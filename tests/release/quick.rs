@@ -1,4 +1,4 @@
-//! Is the short version of all papers the one that `reports/quick` has?
+//! Does the short version of all papers equal `reports/quick`?
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! How far are the workload models from real traces of the programs that they are of?
+//! How far are the workload models from real traces of the same programs?
 //!
 //! `cargo test --test release real_programs -- --nocapture` prints the table that
 //! `models/workloads/CALIBRATION.md` holds. Where a reference trace has another input than
@@ -51,7 +51,7 @@ impl Pair {
         Self { ours, ..self }
     }
 
-    /// Compares the first `ctas` CTAs alone: of traces of one long launch.
+    /// Compares only the first `ctas` CTAs: for traces of one long launch.
     const fn first(self, ctas: u64) -> Self {
         Self { ctas: Some(ctas), ..self }
     }
@@ -228,7 +228,7 @@ fn kind(unit: Unit, effect: Effect) -> usize {
     }
 }
 
-/// Points of instructions that would have to be of another kind.
+/// Percentage points of instructions of another kind.
 fn distance(ours: &[f64], theirs: &[f64]) -> f64 {
     ours.iter().zip(theirs).map(|(a, b)| (a - b).abs()).sum::<f64>() / 2.0
 }

@@ -1,5 +1,5 @@
-//! The tables of `reports/data`, which `reports/draw` writes, and the places in texts of the
-//! tables that follow from them.
+//! The tables of `reports/data`, which `reports/draw` writes, and the places of their tables
+//! in texts.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

@@ -1,4 +1,4 @@
-//! How near do Warped-Slicer's samples come to what kernels do alone?
+//! How close are Warped-Slicer's samples to solo runs?
 //!
 //! `cargo test --test release sampling -- --nocapture` prints the table of
 //! `reports/SAMPLING.md`.
@@ -32,7 +32,7 @@ fn store(folder: &Path, name: &str) -> AppName {
     AppName { name: name.to_owned(), path }
 }
 
-/// The pair under every scaling and under profiles of runs alone.
+/// The pair under every scaling and under profiles of solo runs.
 fn run(folder: &Path, pair: [&str; 2]) -> Analysis {
     let apps = pair.map(|name| store(folder, name)).to_vec();
     let sampled = SCALINGS.map(|scaling| format!("warped-slicer:scaling={scaling}"));

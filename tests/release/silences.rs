@@ -67,7 +67,7 @@ fn every_assumed_parameter_is_named_where_its_paper_is_silent() {
 }
 
 #[test]
-fn every_silence_says_what_is_taken_and_what_else_would_change() {
+fn every_silence_names_the_assumption_and_its_effect() {
     for paper in Paper::all(&gpumodel::models()).unwrap() {
         assert!(!paper.silences.is_empty(), "{}", paper.name);
         for one in &paper.silences {

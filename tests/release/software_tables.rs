@@ -1,4 +1,4 @@
-//! Do the pairs in `reports/SOFTWARE.md` say what their runs gave?
+//! Do the pairs in `reports/SOFTWARE.md` agree with their runs?
 //!
 //! `BLESS=1 cargo test --test release software_tables` writes them from
 //! `reports/data/slate-pairs.csv` and `arcs-pairs.csv`.

@@ -1,5 +1,5 @@
-//! What the models of the papers' kernels do alone, as `reports/data/solo-PAPER.csv` has it,
-//! beside what is printed of them, and in which class either puts them.
+//! Solo runs of the models of the papers' kernels, from `reports/data/solo-PAPER.csv`, with
+//! the printed values, and the class by either.
 
 use std::collections::BTreeMap;
 
@@ -132,7 +132,7 @@ pub(crate) struct Study {
 }
 
 impl Study {
-    /// The runs of `reports/data/solo-PAPER.csv`, beside `models/papers/PAPER.toml`.
+    /// The runs of `reports/data/solo-PAPER.csv`, with `models/papers/PAPER.toml`.
     pub(crate) fn read(name: &str) -> Self {
         Self { paper: paper(name), alone: data(&format!("solo-{name}")) }
     }
@@ -160,7 +160,7 @@ impl Study {
         }
     }
 
-    /// What is printed of a model, by key; `None`: nothing is.
+    /// The printed values of a model, by key; `None` without any.
     pub(crate) fn printed(&self, model: &str) -> Option<&Value> {
         let solo = &self.paper["solo"];
         let rows = solo.get("app").or_else(|| solo.get("kernel"));
@@ -225,7 +225,7 @@ pub(crate) fn curve(study: &Study, model: &str) -> Vec<(u32, f64)> {
 }
 
 /// The class of a kernel of Warped-Slicer: misses of the L2 cut memory from compute (section
-/// II.C), and more CTAs than the L1 holds hurt who is sensitive to it (section IV).
+/// II.C), and more CTAs than the L1 holds slow a kernel that is sensitive to it (section IV).
 pub(crate) fn warped_slicer_class(study: &Study, model: &str) -> String {
     let &(_, full) = curve(study, model).last().expect("a run with all CTAs");
     let misses = study.modelled(model, "mpki_warp");

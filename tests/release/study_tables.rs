@@ -1,5 +1,5 @@
-//! Do the gains in `reports/ILP_SMRA.md` and the times of tasks in `reports/SOFTWARE.md` say
-//! what the figures' own tables say?
+//! Do the gains in `reports/ILP_SMRA.md` and the times of tasks in `reports/SOFTWARE.md`
+//! agree with the figures' tables?
 //!
 //! `BLESS=1 cargo test --test release study_tables` writes them from `reports/data/queues.csv`,
 //! `queues-job-ipc.csv` and `tasks.csv`.

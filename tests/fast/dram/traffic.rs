@@ -5,7 +5,7 @@ use gpumodel::sim::config::MemoryStandard;
 use gpumodel::sim::dram::{Channel, ControllerOptions, Done, Issued, Request};
 use proptest::prelude::*;
 
-/// A request list and what the controller was told.
+/// A request list and the controller's settings.
 #[derive(Clone, Debug)]
 pub(super) struct Traffic {
     /// Index into the standards' names.
