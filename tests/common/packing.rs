@@ -8,7 +8,7 @@ use gpumodel::core::units::Dim3;
 
 use crate::rendering::{Lines, grouped, raw};
 
-/// How a file is packed.
+/// The packing of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packing {
     /// Instructions per sub-chunk.

@@ -18,7 +18,7 @@ pub(crate) fn reference() -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path);
     }
-    // As `skip.rs` does, which benchmarks do not have.
+    // As in `skip.rs`, which benchmarks do not include.
     let _ = std::io::stderr().write_all(b"skipped: reference traces not present\n");
     None
 }

@@ -22,7 +22,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// What `analyze` takes for an application.
+    /// The form of an application as `analyze` takes it.
     pub(crate) fn app(&self, name: &str) -> String {
         if name == "g" {
             String::from("synth:compute")

@@ -19,7 +19,7 @@ use std::io::Read as _;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
-/// What the fuzzer calls with each input.
+/// The function that the fuzzer calls with each input.
 macro_rules! fuzz_target {
     (|$bytes:ident: &[u8]| $body:block) => {
         pub(super) fn target($bytes: &[u8]) $body

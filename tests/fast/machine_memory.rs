@@ -2,7 +2,7 @@
 
 use gpumodel::sim::config::{Machine, Mapping, MemoryStandard, SpecError};
 
-/// What does not fit, in words.
+/// The inconsistencies, in words.
 fn unfit(machine: &Machine) -> Result<Option<String>, SpecError> {
     let dram = &machine.dram;
     let standard = MemoryStandard::load(&dram.standard, &gpumodel::models(), &dram.timing)?;

@@ -61,7 +61,7 @@ fn check_and_show_assemble_the_memory() {
         let found = stderr(&gpumodel(&["machine", "show", "v100", "--set", &set]).code(2));
         assert!(found.contains(&format!("--set {set}: `dram.{key}`:")), "{found}");
     }
-    // What does not go together: a check that failed.
+    // An inconsistent machine: a failed check.
     for (section, key, value, set, words) in [
         ("dram", "standard", "\"gddr5\"", "gddr5", "volta is not a consistent memory"),
         ("dram", "standard", "\"./no.toml\"", "./no.toml", "cannot read ./no.toml"),

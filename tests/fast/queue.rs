@@ -277,7 +277,7 @@ fn known_results_are_not_computed_again() {
     };
     let files = kept();
     let texts: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
-    // As if it had been ended early, and one file damaged.
+    // As after an early end, with one damaged file.
     for (number, file) in files.iter().enumerate() {
         match number % 3 {
             0 => fs::remove_file(file).unwrap(),

@@ -10,7 +10,7 @@ fn named(folder: &std::path::Path) -> Vec<AppName> {
     ["copy", "tile", "maths"].map(app).into()
 }
 
-/// What a co-run came to.
+/// The outcome of a co-run.
 fn outcome(run: &CoRun) -> String {
     let bare = CoRun {
         scheme: String::new(),

@@ -23,7 +23,7 @@ fn a_line_of_the_occupancy_figure_is_the_share_of_its_own_best() {
 }
 
 /// Figures that are kept whole, one per kind of drawing: bars, groups of bars, lines, time.
-/// What the others show is tested by their numbers and their geometry.
+/// Other tests check the rest by numbers and geometry.
 const KEPT: [&str; 4] = ["stalls", "normalized", "curves", "timeline"];
 
 #[test]
@@ -63,7 +63,7 @@ fn stall_bars_are_full() {
 
 #[test]
 fn launches_of_one_kernel_are_weighted_by_cycles() {
-    // Kernel: 2000 cycles at 25 % and 1500 at 10 % long memory: 18.57 %, beside 50 % issued.
+    // Kernel: 2000 cycles at 25 % and 1500 at 10 % long memory: 18.57 %, next to 50 % issued.
     let words: Vec<String> =
         texts(&draw("stalls", &small()).unwrap().svg).into_iter().map(|t| t.words).collect();
     assert!(words.contains(&"one: Kernel ×2".to_string()), "{words:?}");

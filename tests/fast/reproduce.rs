@@ -168,7 +168,7 @@ fn so_far_reports_existing_runs_and_runs_nothing() {
     assert_eq!(reproduce(&place, "own", &[]).0, Some(0));
     let report = so_far(&["rows that agree: 1"]);
     assert!(!report.contains("Not run yet") && !report.contains("so far"), "{report}");
-    // What cannot be read counts for nothing, as where it is run.
+    // An unreadable record does not count, as in a run.
     let cells = fs::read_dir(place.path("out/parts/own-pairs/cells")).unwrap();
     let record = cells.map(|entry| entry.unwrap().path()).max().unwrap();
     fs::write(record, "{").unwrap();

@@ -71,7 +71,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
     })
 }
 
-/// What a decision draws on.
+/// The inputs of a decision.
 #[derive(Clone, Debug)]
 struct Turn {
     wake: u8,

@@ -10,7 +10,7 @@ use crate::shown::small;
 const CLASSES: [&str; 4] = ["M", "MC", "C", "A"];
 const SCHEMES: [&str; 4] = ["even-queue", "profile-based", "ilp", "ilp-smra"];
 
-/// What a made-up record of queues has.
+/// The contents of a made-up record of queues.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     pub(crate) jobs: u64,
@@ -180,7 +180,7 @@ fn interference(jobs: u64) -> InterferenceRecord {
     }
 }
 
-/// What the paper says of some cells.
+/// The paper's values of some cells.
 fn published() -> Vec<PublishedSlowdown> {
     let reported = |disturbs: &str, suffers: &str, low, high| PublishedSlowdown {
         disturbs: disturbs.into(),

@@ -75,7 +75,7 @@ impl<'a> Cluster<'a> {
         fs::read_to_string(path).unwrap()
     }
 
-    /// What a script asks for, as `mem` or `time`.
+    /// A script's request, as `mem` or `time`.
     fn asked(&self, label: &str, what: &str) -> u64 {
         let (text, begin) = (self.script(label), format!("#SBATCH --{what}="));
         let line = text.lines().find_map(|line| line.strip_prefix(&begin)).unwrap();

@@ -256,7 +256,7 @@ fn missing_cells_are_refused_before_the_run() {
             assert!(!place.path("out").exists(), "{cells}");
         }
     }
-    // As many as the plan multiplies out to, but one machine is there twice.
+    // As many as the plan's product, but one machine appears twice.
     let twice = place.plan("twice", &PLAN.replace("=20,30", "=20,20"));
     let (code, said) = place.sweep(&twice, "out", &["--cells", "7-12"]);
     assert!(code == Some(2) && said.contains("from 1 to 6, found 7-12"), "{said}");
@@ -329,7 +329,7 @@ fn parts_merge_to_the_whole_and_versions_do_not_mix() {
     let (code, said) = place.run(&["merge", "a", "b", "--out", "joined"]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(place.content("joined"), place.content("whole"));
-    // As if it had been killed on its way.
+    // As after a kill.
     let joined = SweepFiles::new(&place.path("joined"));
     fs::remove_file(joined.list()).unwrap();
     fs::remove_file(place.path("joined/apps.csv")).unwrap();
@@ -344,7 +344,7 @@ fn parts_merge_to_the_whole_and_versions_do_not_mix() {
     assert!(code == Some(2) && said.contains("joined holds 12 cells"), "{said}");
     let (code, said) = place.run(&["merge", "a", "m", "--out", "x"]);
     assert!(code == Some(2) && said.contains("m: expected the folder of a sweep"), "{said}");
-    // Of another version.
+    // A record of another version.
     let files = SweepFiles::new(&place.path("b"));
     let cells = files.cells().unwrap();
     let build = cells[0].build.clone();

@@ -180,7 +180,7 @@ fn any_kernel() -> impl Strategy<Value = KernelFacts> {
         })
 }
 
-/// What the workers of a plan take of an SM, and what one of each takes.
+/// The resources of an SM that a plan's workers take, and those of one of each.
 fn taken(facts: &Facts, reported: &[Option<u32>]) -> (Vec<[u32; 4]>, [u32; 4]) {
     let form = Persistent { register_factor: 1.23, more_shared_bytes: 8, ..Persistent::bare() };
     let need = |app: &AppFacts| {

@@ -198,7 +198,7 @@ fn raw_lines_may_end_in_an_equals_sign() {
     compare_all(&converted(&input, folder.path()), 0, &text);
 }
 
-/// What follows `-accelsim tracer version = ` in headers; nothing: no such line.
+/// The value after `-accelsim tracer version = ` in headers; empty: no such line.
 const VERSIONS: &[&str] = &["", "1.2", "3", "4", "5", "6"];
 
 proptest! {

@@ -139,7 +139,7 @@ fn lists_and_folders_take_them_and_any_thread_count_gives_the_same_bytes() {
     assert!(stores[0] == stores[1]);
 }
 
-/// What a conversion of `bytes` says; nothing may be left behind on an error.
+/// The output of a conversion of `bytes`; an error may leave no files.
 fn attempt(bytes: &[u8]) -> Result<String, String> {
     let folder = tempfile::tempdir().unwrap();
     let said = store(folder.path(), "k.tracez", bytes).and_then(|store| {
@@ -181,7 +181,7 @@ fn every_flipped_byte_is_an_error_or_a_store() {
             refused += usize::from(at >= index && said.is_err());
         }
     }
-    // Of the index only positions and clusters may be other ones unnoticed.
+    // In the index only positions and clusters may change unnoticed.
     assert!(refused * 2 > (bytes.len() - index) * 3, "{refused} of {}", bytes.len() - index);
 }
 

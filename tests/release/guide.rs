@@ -40,7 +40,7 @@ fn topic(name: &str) -> &'static str {
     TOPICS.iter().find(|topic| topic.name == name).unwrap().text
 }
 
-/// What links of a Markdown text lead to, without those into the web and into the page.
+/// The targets of a Markdown text's links, without those to the web and within the page.
 fn links(text: &str) -> Vec<&str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     let targets = targets.filter(|target| !target.contains("://") && !target.starts_with('#'));

@@ -103,7 +103,7 @@ impl Card {
         (cycles(3 * rounds) - cycles(rounds)) / f64::from(2 * rounds)
     }
 
-    /// How many times longer both take that share two SMs, the first having come first.
+    /// How many times longer both take on two shared SMs, when the first arrives first.
     fn pair(&self, first: (&str, u32), second: (&str, u32)) -> [f64; 2] {
         let app = |name: &str, (kernel, rounds): (&str, u32)| {
             let path = self.with(kernel, &[("number", 2), ("rounds", rounds)]);

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::report_data::{hold_table, reports};
 
-/// What `reports/queues.jq` takes of a record of queues.
+/// The parts of a record of queues that `reports/queues.jq` keeps.
 #[derive(Debug, Deserialize)]
 struct Record {
     solo: Vec<Solo>,
@@ -256,7 +256,7 @@ fn queues(two: &Record, three: &Record) -> String {
     table + &row("best pairs by the printed slow-downs, over pairs by chance", print)
 }
 
-/// By the classes of groups how many `scheme` made, and how much faster they were than one
+/// By classes of a group: how many `scheme` made, and how much faster they were than one
 /// after the other.
 fn patterns(record: &Record, scheme: &str) -> BTreeMap<String, (usize, f64)> {
     let mut found: BTreeMap<String, (usize, f64)> = BTreeMap::new();
@@ -293,7 +293,7 @@ fn groups(record: &Record, few: usize) -> String {
     table
 }
 
-/// By scheme how many times longer jobs of each class take than alone on the whole machine,
+/// By scheme: how many times longer jobs of each class take than alone on the whole machine,
 /// and how much SM time is idle after members have ended.
 fn classes(two: &Record, three: &Record) -> String {
     let mut table = String::from(

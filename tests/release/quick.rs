@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::sweep_place::Place;
 
-/// What of the report of the short version is kept in `reports/quick`: no paths and no
+/// The part of the short version's report in `reports/quick`: no paths and no
 /// hashes of the build.
 fn kept(folder: &Path) -> BTreeMap<String, String> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

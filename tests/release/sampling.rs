@@ -14,7 +14,7 @@ use gpumodel::trace::{ConvertRequest, Silent, convert};
 const PAIRS: [[&str; 2]; 3] =
     [["steady", "stream"], ["saturating", "cached"], ["stream", "cached"]];
 
-/// What the samples are compared under: values of `scaling`.
+/// The compared values of `scaling`.
 const SCALINGS: [&str; 3] = ["printed", "inverse", "off"];
 
 /// A kernel of `tests/data/shapes` with a grid that outlasts the runs.

@@ -25,7 +25,7 @@ fn schemes(models: &Models, part: &Part) -> Vec<String> {
     plans.flat_map(|plan| planned(models, plan)).chain(queued).collect()
 }
 
-/// What a user may set of a scheme, for queues of both of its halves.
+/// The settings of a scheme; of a queue's scheme, those of both halves.
 fn parameters(scheme: &str) -> Vec<Parameter> {
     let Some(row) = find_queue(scheme) else {
         return find(scheme).unwrap_or_else(|| panic!("no scheme {scheme}")).parameters.to_vec();

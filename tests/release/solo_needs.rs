@@ -35,7 +35,7 @@ fn table(header: &str) -> Vec<Vec<String>> {
     lines.take_while(|line| line.starts_with('|')).map(cells).collect()
 }
 
-/// What the paper prints of an application.
+/// The paper's values of an application.
 fn printed<'a>(paper: &'a Value, app: &str) -> &'a Value {
     &paper["solo"]["app"][app]
 }
@@ -116,7 +116,7 @@ fn ugpu_s_memory_is_the_printed_one_of_table_2() {
         let shown = |place: usize| row[place].trim_end_matches(" %").parse::<f64>().unwrap();
         let (reported, ours, error) = (shown(1), shown(2), shown(3));
         assert_eq!(reported, number(&printed(&paper, &row[0])["footprint_mb"]), "{row:?}");
-        // Of numbers before they were rounded.
+        // From the numbers before rounding.
         assert!((100.0 * (ours / reported - 1.0) - error).abs() < 1.0, "{row:?}");
     }
 }

@@ -126,7 +126,7 @@ impl Alone {
 
 /// The runs of a paper's models alone.
 pub(crate) struct Study {
-    /// What the paper prints.
+    /// The printed values.
     pub(crate) paper: Value,
     alone: Vec<Alone>,
 }
@@ -148,7 +148,7 @@ impl Study {
         alone.find(|alone| alone.app == model).unwrap_or_else(|| panic!("no run of {model}"))
     }
 
-    /// What a model's run alone has in a column of the papers' tables.
+    /// The value of a model's solo run in a column of the papers' tables.
     pub(crate) fn modelled(&self, model: &str, column: &str) -> f64 {
         let (apps, at) = ([vec![model.to_owned()]], BTreeMap::new());
         let (rows, row, schemes, window_cycles) = ("app", model, &[], Some(WINDOW));
@@ -207,7 +207,7 @@ pub(crate) fn demand_and_supply(study: &Study, model: &str) -> [f64; 2] {
     [asked * issued * app.core_mhz / 1e3, supply]
 }
 
-/// By what an application of UGPU is bound.
+/// The bound of an application of UGPU.
 pub(crate) fn ugpu_class(study: &Study, model: &str) -> String {
     let [demand, supply] = demand_and_supply(study, model);
     String::from(if demand > supply { "memory" } else { "compute" })
@@ -239,7 +239,7 @@ pub(crate) fn warped_slicer_class(study: &Study, model: &str) -> String {
     String::from(class)
 }
 
-/// What ILP-SMRA classifies by.
+/// The values that ILP-SMRA classifies by.
 pub(crate) struct Profile {
     /// Of DRAM and of reads from the L2, GB/s.
     pub(crate) dram: f64,

@@ -69,7 +69,7 @@ fn error(printed: f64, ours: f64) -> String {
     }
 }
 
-/// So many digits of a number, of a large one all before the point.
+/// This many digits of a number; of a large one all before the point.
 fn digits(value: f64, wanted: i32) -> String {
     if value == 0.0 {
         return String::from("0");
@@ -275,7 +275,7 @@ fn curves(study: &Study) -> String {
     })
 }
 
-/// What the paper shows of a model's curve.
+/// The paper's points of a model's curve.
 fn shape(curves: &Value, model: &str) -> String {
     let is = |value: &Value| value.as_str() == Some(model);
     let mut lists = curves.as_table().unwrap().iter();

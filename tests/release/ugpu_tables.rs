@@ -186,7 +186,7 @@ fn energies(study: &Study) -> String {
     table(study, text) + &means(study, "mean", energy, mean)
 }
 
-/// What figure 12 shows: means over the mixes of `ugpu` over `bp`, and shares of one scheme.
+/// Figure 12: means over the mixes of `ugpu` over `bp`, and shares of one scheme.
 fn overhead(study: &Study) -> String {
     let mixes: Vec<Mix<'_>> = study.mixes().into_iter().map(|mix| study.of(mix)).collect();
     let over = |of: fn(&Run) -> f64| {

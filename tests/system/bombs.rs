@@ -45,7 +45,7 @@ fn peak(child: &Child) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
-/// What a conversion of `bytes` says; on an error nothing may be left, and memory is
+/// The output of a conversion of `bytes`; an error may leave no files, and memory is
 /// held either way.
 #[allow(clippy::print_stdout)]
 fn converted(name: &str, bytes: &[u8]) -> Result<(), String> {

@@ -14,7 +14,7 @@ fn program() -> Command {
     Command::new(assert_cmd::cargo::cargo_bin("gpumodel"))
 }
 
-/// What the program says and its code; it must end in 20 seconds.
+/// The program's output and exit code; it must end in 20 seconds.
 fn said(command: &mut Command) -> (Option<i32>, String) {
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -155,7 +155,7 @@ fn lists_do_not_escape_their_folder() {
         let said = list(line);
         assert!(said.contains(outside), "{line}: {said}");
     }
-    // What does not start with `kernel` is no command, as for Accel-Sim.
+    // A line that does not start with `kernel` is no command, as for Accel-Sim.
     for line in ["/etc/passwd", "../kernel-3.traceg", "../../etc/passwd"] {
         let said = list(&format!("kernel-3.traceg\n{line}\n"));
         assert!(said.contains("kernel-3.traceg") && !said.contains("passwd"), "{line}: {said}");

@@ -62,7 +62,7 @@ impl Drop for Scene {
 }
 
 impl Scene {
-    /// What a command of Slurm says.
+    /// The output of a Slurm command.
     fn slurm(&self, program: &str, words: &[&str]) -> String {
         let output = Command::new(program).args(words).env("SLURM_CONF", &self.conf).output();
         let output = output.unwrap();

@@ -65,7 +65,7 @@ fn end(mut child: Child) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(said).unwrap())
 }
 
-/// Whether a file has the name of one that is not finished.
+/// Whether a file has the name of an unfinished one.
 fn hidden(path: &Path) -> bool {
     path.file_name().unwrap().to_string_lossy().starts_with('.')
 }

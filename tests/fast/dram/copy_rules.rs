@@ -183,7 +183,7 @@ fn check_undisturbed(standard: &MemoryStandard, commands: &[Issued], made: &[Iss
     assert_eq!(commands.iter().find(meddles), None, "{made:?}");
 }
 
-/// What the copy of a page between idle channels sends, broken by `change`: does one
+/// The commands of a page copy between idle channels, broken by `change`: does one
 /// of the checks see it?
 fn is_seen(change: impl Fn(&mut [Vec<Issued>])) -> bool {
     let (standard, copies) = (load(&[]), page());

@@ -16,7 +16,7 @@ pub(super) struct Traffic {
     pub(super) requests: Vec<(u8, bool, [u16; 5])>,
 }
 
-/// What a run did.
+/// The outcome of a run.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) commands: Vec<Issued>,

@@ -7,7 +7,7 @@ use assert_cmd::Command;
 
 use crate::synth::small;
 
-/// What the program says in `folder`, with its exit code.
+/// The program's output in `folder`, with its exit code.
 fn said(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::cargo_bin("gpumodel").unwrap();
     command.current_dir(folder).env("GPUMODEL_CACHE", folder.join("cache")).args(words);

@@ -32,7 +32,7 @@ fn jobs() -> &'static [DramJob] {
     })
 }
 
-/// What the fourth words of all lines add up to: one line may ask for much.
+/// The sum of the fourth words of all lines: one line may request much.
 fn asked(bytes: &[u8]) -> u64 {
     let number = |word: &[u8]| {
         let word = std::str::from_utf8(word).ok()?;

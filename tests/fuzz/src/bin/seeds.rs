@@ -117,7 +117,7 @@ fn raw(grouped: &str) -> String {
     text
 }
 
-/// What reads traces, from the small one in all forms.
+/// Seeds of trace readers: the small trace in all forms.
 fn traces(out: &Path) {
     let grouped = String::from_utf8(read("traces/golden/v1.traceg")).expect("text");
     let forms = versions(&grouped);
