@@ -11,12 +11,12 @@ pub fn gpumodel(words: &[&str]) -> Assert {
     Command::new(assert_cmd::cargo::cargo_bin!("gpumodel")).args(words).assert()
 }
 
-/// What it wrote to standard output.
+/// Its standard output.
 pub fn stdout(assert: &Assert) -> String {
     String::from_utf8(assert.get_output().stdout.clone()).unwrap()
 }
 
-/// What it wrote to standard error.
+/// Its standard error.
 pub fn stderr(assert: &Assert) -> String {
     String::from_utf8(assert.get_output().stderr.clone()).unwrap()
 }

@@ -1,5 +1,5 @@
-//! Does anything cover anything in a figure? Texts, legends, bars and lines, on a screen
-//! and in the columns of a paper.
+//! Do elements of a figure overlap? Texts, legends, bars and lines, on a screen and in the
+//! columns of a paper.
 
 use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Sheet, Source, Width};
 use gpumodel::report::results::Analysis;
@@ -80,14 +80,14 @@ fn gallery() -> Vec<(String, Drawing)> {
 }
 
 #[test]
-fn nothing_covers_anything() {
+fn no_elements_overlap() {
     for (name, drawing) in gallery() {
         clear(&name, &drawing);
     }
 }
 
 #[test]
-fn figures_for_print_have_their_size_and_nothing_covers_anything() {
+fn figures_for_print_have_their_size_and_no_overlaps() {
     for figure in FIGURES {
         let records = shown(figure.name, &small()).unwrap();
         let comparison = compared(&records);

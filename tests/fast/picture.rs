@@ -1,4 +1,4 @@
-//! What an SVG shows, measured again without the code that drew it.
+//! The contents of an SVG, measured without the code that drew it.
 
 use gpumodel::report::figure::Area;
 

@@ -28,7 +28,7 @@ fn unclassified(size: Size) -> Analysis {
     record
 }
 
-/// Every application is a class of its own.
+/// Every application is a separate class.
 fn own_classes(jobs: u64) -> Analysis {
     let mut record = queued(Size { jobs, ..TWENTY });
     let names: Vec<String> = record.queues[0].jobs.iter().map(|job| job.app.clone()).collect();
@@ -47,7 +47,7 @@ fn gallery() -> Vec<(String, Drawing)> {
     let mut written = queued(TWENTY);
     written.queues.iter_mut().for_each(|run| {
         run.distribution = None;
-        run.queue = "a queue with a rather long name that somebody wrote down".into();
+        run.queue = "a queue with a rather long name that a person wrote down".into();
     });
     let scenes: Vec<(&str, Vec<Analysis>)> = vec![
         ("20 jobs", vec![queued(TWENTY)]),
@@ -76,7 +76,7 @@ fn gallery() -> Vec<(String, Drawing)> {
 }
 
 #[test]
-fn nothing_covers_anything() {
+fn no_elements_overlap() {
     for (name, drawing) in gallery() {
         if let Some(folder) = std::env::var_os("GALLERY") {
             let file = std::path::Path::new(&folder).join(format!("{name}.svg"));
@@ -88,7 +88,7 @@ fn nothing_covers_anything() {
 }
 
 #[test]
-fn the_map_shows_every_slow_down_and_what_was_published() {
+fn the_map_shows_every_slow_down_and_the_published_ones() {
     let drawing = draw("interference", &[queued(TWENTY)]);
     let words = words(&drawing);
     for expected in ["2.83", "1.02", "2.05", "1.06–", "1.51", "as found", "as published"] {

@@ -23,7 +23,7 @@ fn a_line_of_the_occupancy_figure_is_the_share_of_its_own_best() {
 }
 
 /// Figures that are kept whole, one per kind of drawing: bars, groups of bars, lines, time.
-/// What the others show is tested by their numbers and their geometry.
+/// Other tests check the rest by numbers and geometry.
 const KEPT: [&str; 4] = ["stalls", "normalized", "curves", "timeline"];
 
 #[test]
@@ -63,7 +63,7 @@ fn stall_bars_are_full() {
 
 #[test]
 fn launches_of_one_kernel_are_weighted_by_cycles() {
-    // Kernel: 2000 cycles at 25 % and 1500 at 10 % long memory: 18.57 %, beside 50 % issued.
+    // Kernel: 2000 cycles at 25 % and 1500 at 10 % long memory: 18.57 %, next to 50 % issued.
     let words: Vec<String> =
         texts(&draw("stalls", &small()).unwrap().svg).into_iter().map(|t| t.words).collect();
     assert!(words.contains(&"one: Kernel ×2".to_string()), "{words:?}");
@@ -137,27 +137,27 @@ fn names_with_markup_stay_text() {
 }
 
 #[test]
-fn a_long_title_goes_on_in_a_second_line() {
+fn a_long_title_wraps_to_a_second_line() {
     let mut record = small();
     record.solo[0].app = "applications/a_hundred_thousand_hydrodynamics_nodes_bound".into();
     let drawing = titled("timeline", &record);
-    let told = texts(&drawing.svg);
-    assert!(told.iter().all(|text| text.area.right() <= drawing.size.0), "{told:?}");
-    assert!(told.iter().any(|text| text.words == "over time"), "{told:?}");
+    let reported = texts(&drawing.svg);
+    assert!(reported.iter().all(|text| text.area.right() <= drawing.size.0), "{reported:?}");
+    assert!(reported.iter().any(|text| text.words == "over time"), "{reported:?}");
 }
 
 #[test]
 fn axes_of_sms_say_what_they_count() {
     for (name, title) in [("residency", "SM"), ("sm-share", "SMs")] {
         let drawing = draw(name, &small()).unwrap();
-        let told = texts(&drawing.svg);
-        let titles = told.iter().filter(|text| text.words == title).count();
-        assert_eq!(titles, drawing.plots.len(), "{name}: {told:?}");
+        let reported = texts(&drawing.svg);
+        let titles = reported.iter().filter(|text| text.words == title).count();
+        assert_eq!(titles, drawing.plots.len(), "{name}: {reported:?}");
     }
 }
 
 #[test]
-fn both_roofs_have_their_names_where_the_axis_begins_at_one() {
+fn both_roofs_have_labels_when_the_axis_begins_at_one() {
     let mut record = small();
     let machine = &mut record.machine;
     (machine.core_mhz, machine.peak_warp_instructions_per_cycle) = (1530.0, 320.0);
@@ -168,12 +168,12 @@ fn both_roofs_have_their_names_where_the_axis_begins_at_one() {
     (kernel.cycles, kernel.launch_cycles, kernel.warp_instructions) = (4695, 2000, 34_752);
     (kernel.l2.accesses, kernel.dram.read_sectors, kernel.dram.write_sectors) = (0, 12, 0);
     let drawing = draw("roofline", &record).unwrap();
-    let told = texts(&drawing.svg);
-    let find = |words: &str| told.iter().find(|text| text.words == words);
-    assert!(find("0.1").is_none() && find("1").is_some(), "{told:?}");
+    let reported = texts(&drawing.svg);
+    let find = |words: &str| reported.iter().find(|text| text.words == words);
+    assert!(find("0.1").is_none() && find("1").is_some(), "{reported:?}");
     for name in ["DRAM 898 GB/s", "L2 3.13k GB/s"] {
         let inside = find(name).is_some_and(|text| drawing.plots[0].holds(&text.area));
-        assert!(inside, "{name}: {told:?}");
+        assert!(inside, "{name}: {reported:?}");
     }
 }
 
@@ -254,7 +254,7 @@ fn the_report_folder_is_whole_and_the_same_twice() {
 }
 
 #[test]
-fn the_page_escapes_what_comes_from_the_record() {
+fn the_page_escapes_text_of_the_record() {
     let mut record = small();
     record.notes.push("<script>alert(1)</script>".into());
     let page = page(&record, &[]);
@@ -277,7 +277,7 @@ fn the_terminal_tables_show_the_record() {
 }
 
 #[test]
-fn a_timeline_of_several_runs_says_what_there_is_and_how_one_is_chosen() {
+fn a_timeline_of_several_runs_lists_them_and_how_to_choose() {
     let timeline = |records: &[Analysis], app: Option<&str>| {
         let input = FigureInput::new(records);
         let input = app.map_or_else(|| Ok(input.clone()), |app| input.clone().only(app)).unwrap();
@@ -349,7 +349,7 @@ fn figures_show_the_choices_that_they_take_and_no_others() {
 }
 
 #[test]
-fn plot_refuses_options_that_its_figure_has_no_use_for() {
+fn plot_refuses_options_that_its_figure_does_not_use() {
     for (figure, option, word, known) in [
         ("stalls", "--metric", "stp", "normalized, queues"),
         ("slowdown", "--baseline", "nope", "normalized, queues, makespan, energy"),

@@ -91,7 +91,7 @@ fn slowdowns_are_written_above_their_bars() {
 }
 
 #[test]
-fn stacks_alone_and_together_stand_side_by_side() {
+fn stacks_alone_and_together_are_adjacent() {
     let drawing = draw("shared-stalls", &[small()]);
     let words: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
     let runs = ["alone", "left-over", "even"];
@@ -158,7 +158,7 @@ fn hostile_numbers_end() {
 }
 
 #[test]
-fn cells_of_the_residency_figure_are_as_long_as_the_stay() {
+fn cells_of_the_residency_figure_are_as_long_as_the_residence() {
     let drawing = draw("residency", &[small()]);
     let plot = drawing.plots[1];
     let per_cycle = plot.width / 8450.0;
@@ -178,7 +178,7 @@ fn cells_of_the_residency_figure_are_as_long_as_the_stay() {
 }
 
 #[test]
-fn figures_of_co_runs_say_that_there_is_none() {
+fn figures_of_co_runs_refuse_a_record_without_any() {
     let mut record = small();
     record.coruns.clear();
     for figure in FIGURES.iter().filter(|figure| figure.source == Source::CoRuns) {
@@ -209,7 +209,7 @@ fn figures_of_co_runs_say_that_there_is_none() {
 }
 
 #[test]
-fn the_terminal_shows_what_schemes_did() {
+fn the_terminal_shows_the_decisions_of_schemes() {
     let mut record = together(8, 4, 6);
     record.coruns[0].notes.push("who: what".into());
     (record.coruns[0].makespan_cycles, record.coruns[0].antt) = (0, f64::INFINITY);
@@ -243,8 +243,8 @@ fn no_two_rows_of_the_terminal_have_the_same_name() {
     record.coruns[4].parameters.insert("channels".into(), "16".into());
     let text = table::corun(&record, None);
     let lines: Vec<&str> = text.lines().collect();
-    // A name that is too long for a line goes on in the next one; what does not differ is
-    // not told.
+    // A name that is too long for a line continues in the next one; common parts are
+    // omitted.
     let begins = |place: usize, name: &str| {
         assert!(lines[place].trim_start().starts_with(name), "{name}: {text}");
     };
@@ -259,7 +259,7 @@ fn no_two_rows_of_the_terminal_have_the_same_name() {
 }
 
 #[test]
-fn channels_are_told_where_they_are_divided() {
+fn channels_are_reported_where_they_are_divided() {
     let mut record = together(2, 4, 2);
     for app in record.coruns.iter_mut().flat_map(|run| &mut run.apps) {
         (app.channels, app.mean_sms, app.mean_channels) = (32, Some(4.0), Some(32.0));
@@ -272,32 +272,34 @@ fn channels_are_told_where_they_are_divided() {
     let cells = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
     let lines: Vec<Vec<String>> = text.lines().map(cells).collect();
     let head = lines.iter().position(|line| line.contains(&"channels".to_string())).unwrap();
-    let told: Vec<&[String]> = lines[head + 1..head + 5].iter().map(|line| &line[6..8]).collect();
-    assert_eq!(told, [["4.0", "32.0"], ["4.0", "32.0"], ["4.0", "32.0"], ["4.0", "23.5"]]);
+    let reported: Vec<&[String]> =
+        lines[head + 1..head + 5].iter().map(|line| &line[6..8]).collect();
+    assert_eq!(reported, [["4.0", "32.0"], ["4.0", "32.0"], ["4.0", "32.0"], ["4.0", "23.5"]]);
     let moved = lines.iter().position(|line| line.contains(&"vacating".to_string())).unwrap();
     assert_eq!(lines[moved + 1][2..], ["70", "11", "0", "0", "0"], "{text}");
 }
 
 #[test]
-fn names_of_swept_mixes_leave_out_what_all_share() {
+fn names_of_swept_mixes_omit_common_parts() {
     let mut records = vec![together(2, 4, 3), together(2, 4, 3)];
     for (record, cycles) in records.iter_mut().zip(["20", "30"]) {
         record.overrides.insert("l1.latency_cycles".into(), cycles.into());
     }
     for name in ["normalized", "slowdown"] {
         let drawing = draw(name, &records);
-        let told: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
-        let all = told.join(" ").replace("- ", "-");
+        let reported: Vec<String> =
+            texts(&drawing.svg).into_iter().map(|text| text.words).collect();
+        let all = reported.join(" ").replace("- ", "-");
         let labels = ["20", "30"].map(|cycles| format!("L1 latency {cycles} cycles"));
-        assert!(labels.iter().all(|label| all.contains(label)), "{told:?}");
+        assert!(labels.iter().all(|label| all.contains(label)), "{reported:?}");
         let shared = "All: application-0+application-1 on tiny.";
-        assert!(told.iter().any(|words| words == shared), "{told:?}");
+        assert!(reported.iter().any(|words| words == shared), "{reported:?}");
         assert!(drawing.csv.contains("application-0+application-1 l1.latency_cycles=20,"));
     }
 }
 
 #[test]
-fn more_than_four_mixes_stand_in_two_columns() {
+fn more_than_four_mixes_form_two_columns() {
     let mixes: Vec<Analysis> = (2..14).map(|sms| together(2, sms, 3)).collect();
     let four = draw("slowdown", &mixes[..4]);
     assert!(four.plots.iter().all(|plot| plot.x < 240.0));
@@ -308,7 +310,7 @@ fn more_than_four_mixes_stand_in_two_columns() {
 }
 
 #[test]
-fn the_figure_of_schemes_leaves_out_what_no_run_says() {
+fn the_figure_of_schemes_omits_values_that_no_run_has() {
     let words = |record: Analysis| -> Vec<String> {
         texts(&draw("schemes", &[record]).svg).into_iter().map(|text| text.words).collect()
     };
@@ -337,7 +339,7 @@ fn the_report_of_a_co_run_holds_its_figures_and_their_values() {
 }
 
 #[test]
-fn plot_writes_the_values_beside_the_figure() {
+fn plot_writes_the_values_next_to_the_figure() {
     let folder = tempfile::tempdir().unwrap();
     let (svg, csv) = (folder.path().join("a.svg"), folder.path().join("a.csv"));
     let plot = |figure: &str, more: &[&str]| {
