@@ -60,6 +60,7 @@ mod report;
 mod reproduce;
 mod sample;
 mod samples;
+mod scheme_pages;
 mod schemes;
 mod shapes;
 mod sharing;
