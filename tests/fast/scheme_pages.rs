@@ -134,12 +134,12 @@ fn parameters_that_only_some_schemes_have_say_whose_they_are() {
         parameters: parameters[..count].to_vec(),
     };
     let table = parameter_table(&[scheme("a", 2), scheme("b", 1)]);
-    let heads: Vec<String> =
-        table.lines().map(|line| line.split(" | ").take(2).collect::<Vec<_>>().join(" | ")).collect();
-    assert_eq!(heads, [
-        "| parameter | of",
-        "|---|---|---|---|",
-        "| `target` | all",
-        "| `high` | `a`",
-    ]);
+    let heads: Vec<String> = table
+        .lines()
+        .map(|line| line.split(" | ").take(2).collect::<Vec<_>>().join(" | "))
+        .collect();
+    assert_eq!(
+        heads,
+        ["| parameter | of", "|---|---|---|---|", "| `target` | all", "| `high` | `a`",]
+    );
 }

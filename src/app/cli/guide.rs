@@ -79,6 +79,9 @@ fn list() -> String {
     for topic in TOPICS {
         table.add_row([topic.name, topic.summary]);
     }
-    format!("{}\n\n`gpumodel guide TOPIC` shows one, \
-        `gpumodel guide schemes SCHEME` the page of a scheme.", table.trim_fmt())
+    format!(
+        "{}\n\n`gpumodel guide TOPIC` shows one, \
+        `gpumodel guide schemes SCHEME` the page of a scheme.",
+        table.trim_fmt()
+    )
 }
