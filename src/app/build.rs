@@ -1,7 +1,8 @@
 //! Hashes of the source, by which results that another build has kept are not taken for
-//! this build's.
+//! this build's, and a list of the guide's pages on schemes.
 #![allow(clippy::print_stdout, reason = "cargo reads its instructions from standard output")]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,25 @@ fn main() {
     let source = root.parent().expect("a crate lies in a folder");
     println!("cargo::rustc-env=GPUMODEL_SOURCE={:016x}", hash(source, &PROFILED));
     println!("cargo::rustc-env=GPUMODEL_BUILD={:016x}", hash(source, &RUN));
+    let out = PathBuf::from(std::env::var("OUT_DIR").expect("cargo sets it"));
+    let pages = pages(&root.join("guide/schemes"));
+    fs::write(out.join("pages.rs"), pages).expect("the build folder can be written");
+}
+
+/// An array of `Page`s in Rust, one for each file in `folder`, so that a page is a file and no
+/// row of a list.
+fn pages(folder: &Path) -> String {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut files = Vec::new();
+    list(folder, &mut files);
+    files.sort();
+    let mut pages = String::from("&[\n");
+    for file in files {
+        let name = file.file_stem().expect("a file has a name").to_string_lossy();
+        writeln!(pages, "Page {{ name: {name:?}, text: include_str!({file:?}) }},")
+            .expect("a String takes everything");
+    }
+    pages + "]\n"
 }
 
 /// A number that changes with the files in these folders.
@@ -29,6 +49,8 @@ fn hash(root: &Path, folders: &[&str]) -> u64 {
             list(&path, &mut files);
         }
     }
+    // The guide's texts decide nothing.
+    files.retain(|file| file.extension().is_none_or(|kind| kind != "md"));
     files.sort();
     // FNV-1a: no crate is needed here.
     let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

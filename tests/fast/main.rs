@@ -64,6 +64,7 @@ mod report;
 mod reproduce;
 mod sample;
 mod samples;
+mod scheme_pages;
 mod schemes;
 mod shapes;
 mod sharing;
