@@ -58,6 +58,25 @@ pub struct AnalyzeRequest {
     pub seed: u64,
     /// Sample large launches; `None`: run every CTA.
     pub sample: Option<SampleRequest>,
+    /// How many instructions of each launch of a solo run the record lists, of those with most
+    /// stalls, L1 misses, sectors per request and bank conflicts; 0: none are counted.
+    pub hot: usize,
+    /// What runs keep for [`trace_events`](gpumodel_report::trace_events); nothing of it is in
+    /// the record.
+    pub events: EventDetail,
+}
+
+/// What runs keep of what happened when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EventDetail {
+    /// What is in the record.
+    #[default]
+    Record,
+    /// Activity over time of co-runs too.
+    Activity,
+    /// And the lives of CTAs, up to
+    /// [`RunEvents::CTAS`](gpumodel_report::results::RunEvents::CTAS) of each run.
+    Ctas,
 }
 
 impl AnalyzeRequest {
@@ -79,6 +98,8 @@ impl AnalyzeRequest {
             cache: cache.to_path_buf(),
             seed: 0,
             sample: None,
+            hot: 0,
+            events: EventDetail::default(),
         }
     }
 
@@ -173,6 +194,8 @@ pub(super) struct RunContext<'a> {
     pub(super) profiles: Profiles,
     pub(super) seed: u64,
     pub(super) sample: Option<SampleRequest>,
+    pub(super) hot: usize,
+    pub(super) events: EventDetail,
     filter: &'a Filter,
     /// Cached results; `None`: everything is computed.
     results: Option<&'a ResultCache>,
@@ -187,8 +210,8 @@ impl<'a> RunContext<'a> {
         results: Option<&'a ResultCache>,
     ) -> Self {
         let profiles = results.map_or_else(|| Profiles::new(&request.cache), ResultCache::profiles);
-        let (seed, sample, filter) = (request.seed, request.sample, &request.filter);
-        Self { resolved, memory, watch, profiles, seed, sample, filter, results }
+        let AnalyzeRequest { seed, sample, hot, events, ref filter, .. } = *request;
+        Self { resolved, memory, watch, profiles, seed, sample, hot, events, filter, results }
     }
 
     /// A machine with the memory of this context, ready to run `apps` until `end`.

@@ -1,7 +1,9 @@
 //! Hashes of the source, by which results that another build has kept are not taken for
-//! this build's; and the version with the commit, for `--version` alone.
+//! this build's; the version with the commit, for `--version` alone; and a list of the guide's
+//! pages on schemes.
 #![allow(clippy::print_stdout, reason = "cargo reads its instructions from standard output")]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +23,9 @@ fn main() {
     let version = std::env::var("CARGO_PKG_VERSION").expect("cargo sets it");
     let commit = commit(&root).map_or_else(String::new, |commit| format!(" ({commit})"));
     println!("cargo::rustc-env=GPUMODEL_VERSION={version}{commit}");
+    let out = PathBuf::from(std::env::var("OUT_DIR").expect("cargo sets it"));
+    let pages = pages(&root.join("guide/schemes"));
+    fs::write(out.join("pages.rs"), pages).expect("the build folder can be written");
 }
 
 /// The commit of the checkout that tracks this crate, and its day; `None` elsewhere, as in a
@@ -43,6 +48,22 @@ fn git(root: &Path, words: &[&str]) -> Option<String> {
     output.status.success().then(|| printed.trim().to_owned())
 }
 
+/// An array of `Page`s in Rust, one for each file in `folder`, so that a page is a file and no
+/// row of a list.
+fn pages(folder: &Path) -> String {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut files = Vec::new();
+    list(folder, &mut files);
+    files.sort();
+    let mut pages = String::from("&[\n");
+    for file in files {
+        let name = file.file_stem().expect("a file has a name").to_string_lossy();
+        writeln!(pages, "Page {{ name: {name:?}, text: include_str!({file:?}) }},")
+            .expect("a String takes everything");
+    }
+    pages + "]\n"
+}
+
 /// A number that changes with the files in these folders.
 fn hash(root: &Path, folders: &[&str]) -> u64 {
     let mut files = Vec::new();
@@ -53,6 +74,8 @@ fn hash(root: &Path, folders: &[&str]) -> u64 {
             list(&path, &mut files);
         }
     }
+    // The guide's texts decide nothing.
+    files.retain(|file| file.extension().is_none_or(|kind| kind != "md"));
     files.sort();
     // FNV-1a: no crate is needed here.
     let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

@@ -16,9 +16,9 @@ use crate::cache::profiles::Key;
 use crate::corun::runner::sums;
 use crate::facts::facts;
 use crate::record::notes::Notes;
-use crate::record::{assumptions, utilization};
+use crate::record::{assumptions, events, hot, utilization};
 use crate::sample::sampled;
-use crate::{App, RunContext, RunError, record};
+use crate::{App, EventDetail, RunContext, RunError, record};
 
 /// Runs `app` under the `solo` scheme and fills its record.
 pub(super) fn solo(
@@ -44,18 +44,25 @@ pub(super) fn solo(
         machine.to_mut().fetch = None;
     }
     let key = Key::new(&app.store.content_hash(), &resolved.hash, feed.chosen());
-    let profiles = ctx.profiles.load(key);
+    // Stored profiles do not say where in an interval a warp waits.
+    let profiles = if ctx.hot > 0 { Vec::new() } else { ctx.profiles.load(key) };
     let outcome = run(ctx, &machine, (app, &feed), &plan, (End::default(), &profiles))?;
-    ctx.profiles.save(key, &outcome.profiles);
+    if ctx.hot == 0 {
+        ctx.profiles.save(key, &outcome.profiles);
+    }
     let launches = feed.programs().iter().zip(&outcome.kernels);
     let mut kernels: Vec<KernelRecord> = launches
         .enumerate()
         .map(|(index, (program, counts))| record::kernel(ctx, program, index, counts))
         .collect();
     assumptions::fill(&mut kernels, &feed, &resolved.machine)?;
+    for (kernel, hot) in kernels.iter_mut().zip(hot::records(ctx.hot, feed.programs(), &outcome)) {
+        kernel.hot = Some(hot);
+    }
     notes.of_run(app, &feed, &outcome, &resolved.machine);
     let hash = app.store.content_hash();
     let mut row = record::app(ctx, &app.name, hash, kernels, &outcome);
+    row.events = events::ctas(&outcome, |kernel| (0, kernel));
     if !row.memory_only {
         row.utilization = Some(utilization::solo(&machine, feed.programs(), &outcome));
     }
@@ -81,8 +88,14 @@ fn run(
     let setup = ctx.setup(machine, vec![feed.commands().into()], end);
     let running = ctx.watch.running();
     let mut watch = |issued| running.advance(issued);
-    let gpu = Gpu::new(setup, feed).map(|gpu| gpu.with_profiles(profiles));
-    gpu.and_then(|gpu| gpu.run(plan, &mut watch)).map_err(failed)
+    let mut gpu = Gpu::new(setup, feed).map_err(failed)?.with_profiles(profiles);
+    if ctx.hot > 0 {
+        gpu = gpu.with_hot_spots();
+    }
+    if ctx.events == EventDetail::Ctas {
+        gpu = gpu.with_cta_spans();
+    }
+    gpu.run(plan, &mut watch).map_err(failed)
 }
 
 /// The part of a solo run that a co-run is compared with.

@@ -3,13 +3,10 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, presets};
-
+use super::chart::Drawing;
 use super::escape;
 use super::format::{brief, grouped};
-
-/// What stands where there is no value.
-pub(crate) const NONE: &str = "–";
+use super::table::{Cell, Table};
 
 /// A piece of a document. Texts are plain: every form escapes them.
 #[derive(Debug)]
@@ -28,184 +25,46 @@ pub(crate) enum Block {
     Table(Table),
     /// Blocks that a page folds under their title.
     Folded(String, Vec<Block>),
-    /// A figure: its file without folder, what it shows, and its SVG or why there is none.
-    Figure(String, String, Result<String, String>),
+    /// A figure: its file without folder, what it shows, and the drawing or why there is none.
+    Figure(String, String, Result<Drawing, String>),
     /// Markup of a page; other forms leave it out.
     Markup(&'static str),
 }
 
-/// A table: columns with names, and rows of as many cells.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Table {
-    header: Vec<String>,
-    rows: Vec<Vec<Cell>>,
-    /// Columns of text, which a terminal aligns to the left.
-    left: Vec<usize>,
-}
-
-/// A column of a table: its name, and the cell of an item.
-pub(crate) type Column<T> = (&'static str, fn(&T) -> Cell);
-
-/// A cell of a table.
-#[derive(Clone, Debug)]
-pub(crate) enum Cell {
-    /// A text.
-    Text(String),
-    /// A text that a terminal cuts to so many characters.
-    Cut(String, usize),
-    /// A scheme, which a terminal breaks before its settings.
-    Scheme(String),
-    /// A text, and on a page a longer one to point at.
-    Titled(String, String),
-    /// A count.
-    Count(u64),
-    /// A number with so many decimals.
-    Number(f64, usize),
-}
-
-impl<T: ToString> From<Option<T>> for Cell {
-    fn from(value: Option<T>) -> Self {
-        Self::Text(value.map_or_else(|| NONE.into(), |value| value.to_string()))
-    }
-}
-
-impl From<String> for Cell {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl Cell {
-    /// A number with `places` decimals, where there is one.
-    pub(crate) fn number(value: Option<f64>, places: usize) -> Self {
-        value.map_or_else(|| Self::Text(NONE.into()), |value| Self::Number(value, places))
-    }
-
-    /// A count, where there is one.
-    pub(crate) fn count(value: Option<u64>) -> Self {
-        value.map_or_else(|| Self::Text(NONE.into()), Self::Count)
-    }
-
-    fn terminal(&self) -> String {
-        match self {
-            Self::Text(text) => text.clone(),
-            Self::Cut(text, most) => brief(text, *most),
-            Self::Scheme(name) => scheme_lines(name),
-            Self::Titled(text, _) => brief(text, 36),
-            Self::Count(count) => count.to_string(),
-            Self::Number(value, places) => format!("{value:.places$}"),
+/// A cell on a page.
+fn cell_html(cell: &Cell) -> String {
+    match cell {
+        Cell::Text(text) | Cell::Cut(text, _) | Cell::Scheme(text) => escape(text),
+        Cell::Titled(text, title) if title.is_empty() || title == text => escape(&brief(text, 44)),
+        Cell::Titled(text, title) => {
+            format!("<span title=\"{}\">{}</span>", escape(title), escape(&brief(text, 44)))
+        }
+        Cell::Count(count) => grouped(*count),
+        Cell::Number(value, _) if !value.is_finite() => "∞".into(),
+        Cell::Noted(..) | Cell::Number(..) | Cell::Share(_) | Cell::Shown(..) => {
+            escape(&cell.terminal())
         }
     }
-
-    fn html(&self) -> String {
-        match self {
-            Self::Text(text) | Self::Cut(text, _) | Self::Scheme(text) => escape(text),
-            Self::Titled(text, title) if title.is_empty() || title == text => {
-                escape(&brief(text, 44))
-            }
-            Self::Titled(text, title) => {
-                format!("<span title=\"{}\">{}</span>", escape(title), escape(&brief(text, 44)))
-            }
-            Self::Count(count) => grouped(*count),
-            Self::Number(value, places) if value.is_finite() => format!("{value:.places$}"),
-            Self::Number(..) => "∞".into(),
-        }
-    }
-}
-
-/// The scheme `name` whole, in lines that begin at a setting.
-fn scheme_lines(name: &str) -> String {
-    const LINE: usize = 36;
-    let mut text = String::new();
-    let mut length = 0;
-    for (place, part) in brief(name, 400).split(':').enumerate() {
-        let more = part.chars().count() + 1;
-        if place > 0 && length + more > LINE {
-            text.push('\n');
-            length = 0;
-        }
-        if place > 0 {
-            text.push(':');
-        }
-        text.push_str(part);
-        length += more;
-    }
-    text
 }
 
 impl Table {
-    /// A row for each of `items`.
-    pub(crate) fn new<T>(columns: &[Column<T>], items: impl IntoIterator<Item = T>) -> Self {
-        let row = |item: T| columns.iter().map(|(_, cell)| cell(&item)).collect();
-        let header = columns.iter().map(|(name, _)| (*name).to_owned()).collect();
-        Self { header, rows: items.into_iter().map(row).collect(), left: vec![0] }
-    }
-
-    /// Rows of texts under `header`.
-    pub(crate) fn of_texts<S: Into<String>>(
-        header: impl IntoIterator<Item = S>,
-        rows: impl IntoIterator<Item = Vec<String>>,
-    ) -> Self {
-        let header = header.into_iter().map(Into::into).collect();
-        let row = |row: Vec<String>| row.into_iter().map(Cell::Text).collect();
-        Self { header, rows: rows.into_iter().map(row).collect(), left: vec![0] }
-    }
-
-    /// The same with text in the columns `left`.
-    pub(crate) fn left(self, left: &[usize]) -> Self {
-        Self { left: left.to_vec(), ..self }
-    }
-
-    /// The same without the columns called `names`.
-    pub(crate) fn without(mut self, names: &[&str]) -> Self {
-        while let Some(at) = self.header.iter().position(|name| names.contains(&name.as_str())) {
-            self.header.remove(at);
-            self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
-        }
-        self
-    }
-
-    /// How many rows there are.
-    pub(crate) fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Without frames: numbers to the right.
-    pub(crate) fn terminal(&self) -> String {
-        let mut table = comfy_table::Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(&self.header);
-        for row in &self.rows {
-            table.add_row(row.iter().map(Cell::terminal));
-        }
-        for column in table.column_iter_mut() {
-            column.set_padding((if column.index == 0 { 2 } else { 1 }, 1));
-            let left = self.left.contains(&column.index);
-            let alignment = if left { CellAlignment::Left } else { CellAlignment::Right };
-            column.set_cell_alignment(alignment);
-        }
-        table.trim_fmt() + "\n"
-    }
-
     fn markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let rows = self
-            .rows
-            .iter()
-            .map(|row| line(row.iter().map(|cell| plain(&cell.terminal())).collect()));
-        let rule = format!("|{}\n", "---|".repeat(self.header.len()));
-        line(self.header.clone()) + &rule + &rows.collect::<String>() + "\n"
+        let rows = self.rows().iter();
+        let rows = rows.map(|row| line(row.iter().map(|cell| plain(&cell.terminal())).collect()));
+        let header: Vec<String> = self.header().map(str::to_owned).collect();
+        let rule = format!("|{}\n", "---|".repeat(header.len()));
+        line(header) + &rule + &rows.collect::<String>() + "\n"
     }
 
     fn html(&self) -> String {
-        let names = self.header.iter();
-        let names = names.map(|name| format!("<th scope=\"col\">{}</th>", escape(name)));
+        let names = self.header().map(|name| format!("<th scope=\"col\">{}</th>", escape(name)));
         let mut text = format!(
             "<div class=\"scroll\"><table>\n<thead><tr>{}</tr></thead>\n<tbody>\n",
             names.collect::<String>()
         );
-        for row in &self.rows {
-            let cells = row.iter().map(|cell| format!("<td>{}</td>", cell.html()));
+        for row in self.rows() {
+            let cells = row.iter().map(|cell| format!("<td>{}</td>", cell_html(cell)));
             let _ = writeln!(text, "<tr>{}</tr>", cells.collect::<String>());
         }
         text + "</tbody>\n</table></div>\n"
@@ -243,7 +102,9 @@ impl Block {
             }
             Self::Table(table) => table.markdown(),
             Self::Folded(title, blocks) => format!("{}\n\n{}", plain(title), markdown(blocks)),
-            Self::Figure(file, about, Ok(_)) => format!("![{}]({file})\n\n", plain(about)),
+            Self::Figure(file, about, Ok(drawing)) => {
+                format!("**{}**\n\n![{}]({file})\n\n", plain(&drawing.title), plain(about))
+            }
             Self::Figure(_, about, Err(error)) => {
                 format!("{}: not drawn: {}\n\n", plain(about), plain(error))
             }
@@ -272,11 +133,11 @@ impl Block {
                 escape(title),
                 blocks.iter().map(Self::html).collect::<String>()
             ),
-            Self::Figure(file, about, Ok(svg)) => {
-                let (file, about) = (escape(file), escape(about));
-                let id = file.trim_end_matches(".svg");
+            Self::Figure(file, about, Ok(drawing)) => {
+                let [file, about, title] = [file, about, &drawing.title].map(|text| escape(text));
+                let (id, svg) = (file.trim_end_matches(".svg"), &drawing.svg);
                 format!(
-                    "<figure id=\"{id}\">\n{svg}<figcaption>{about} (<a href=\"{file}\">{file}</a>)</figcaption>\n</figure>\n",
+                    "<figure id=\"{id}\">\n<strong>{title}</strong>\n{svg}<figcaption>{about} (<a href=\"{file}\">{file}</a>)</figcaption>\n</figure>\n",
                 )
             }
             Self::Figure(_, about, Err(error)) => {
@@ -327,7 +188,8 @@ body { font-size: 9pt; } main { max-width: none; padding: 0; } h2 { break-after:
 
 #[cfg(test)]
 mod tests {
-    use super::{Block, Table, html, markdown};
+    use super::{Block, html, markdown};
+    use crate::table::Table;
 
     fn blocks() -> Vec<Block> {
         let row = vec![String::from("1|2"), String::from("<i>")];

@@ -47,6 +47,44 @@ pub enum ReportError {
     /// A record cannot be read.
     #[error(transparent)]
     Record(#[from] crate::results::RecordError),
+    /// A name of `--rename` or `--order` that cannot be.
+    #[error("{name}{why}")]
+    Category {
+        /// The name.
+        name: String,
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
+    /// An option that changes nothing of this figure of these records.
+    #[error("figure `{figure}`: {option} changes nothing: {why}")]
+    Unchanged {
+        /// Name of the figure.
+        figure: &'static str,
+        /// The option.
+        option: &'static str,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// A font family that a document cannot name.
+    #[error("no font family is called {name:?}: a name has letters, digits, spaces and hyphens")]
+    Font {
+        /// What was asked for.
+        name: String,
+    },
+    /// A figure is not written in the format that the name of its file asks for.
+    #[error("{}: {why}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to name it.
+        why: String,
+    },
+    /// A figure does not fit into a format.
+    #[error("the figure cannot be written so: {why}")]
+    Export {
+        /// What is the matter.
+        why: String,
+    },
     /// A file could not be written.
     #[error("cannot write {}", path.display())]
     File {

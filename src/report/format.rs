@@ -103,6 +103,17 @@ pub(crate) fn precise(value: f64) -> String {
     }
 }
 
+/// How many decimals values up to `most` have where all of a figure have as many: about three
+/// significant digits of the largest.
+pub(crate) fn decimals(most: f64) -> usize {
+    match most {
+        most if most >= 99.5 => 0,
+        most if most >= 9.95 => 1,
+        most if most >= 0.1 || most <= 0.0 => 2,
+        _ => 4,
+    }
+}
+
 /// The unit for times of up to `seconds`: how many seconds it is, and its name.
 pub(crate) fn time_unit(seconds: f64) -> (f64, &'static str) {
     let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")];
@@ -193,9 +204,9 @@ pub(crate) fn ratio(part: f64, whole: f64) -> Option<f64> {
 }
 
 /// Lines of `rows` under `header`, which names the columns with commas between them.
-pub(crate) fn csv<const N: usize>(
+pub(crate) fn csv<R: IntoIterator<Item = String>>(
     header: &str,
-    rows: impl IntoIterator<Item = [String; N]>,
+    rows: impl IntoIterator<Item = R>,
 ) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(header.split(',')).expect(MEMORY);

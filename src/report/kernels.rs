@@ -7,7 +7,8 @@ use gpumodel_core::units::SECTOR_BYTES;
 
 use super::chart::{Colour, Fill, fit, text_width};
 use super::format::{float, plain_name, ratio};
-use super::mix::{apart, machine_words};
+use super::machine::machine_tails;
+use super::mix::apart;
 use crate::group_by;
 use crate::results::{Analysis, AppRecord, KernelRecord, UnitShares, last_component};
 
@@ -148,7 +149,7 @@ pub(crate) fn title_room(groups: &[Group], size: f64, most: f64) -> f64 {
 /// machine behind, and numbers labels that are still the same.
 fn name_apart(groups: &mut [Group], runs: &[(&Analysis, &AppRecord)]) {
     let records: Vec<&Analysis> = runs.iter().map(|run| run.0).collect();
-    let machines = machine_words(&records);
+    let machines = machine_tails(&records);
     let mut used = BTreeSet::new();
     for group in groups {
         if runs.len() > 1 && group.kernels == 1 {
@@ -204,7 +205,7 @@ pub(crate) fn profiles<'r>(
 /// What the kernels are called: an application's only kernel like the application.
 fn labels(runs: &[(&Analysis, &AppRecord)], order: &[(usize, &str)]) -> Vec<String> {
     let records: Vec<&Analysis> = runs.iter().map(|run| run.0).collect();
-    let machines = machine_words(&records);
+    let machines = machine_tails(&records);
     let label = |&(index, kernel): &(usize, &str)| {
         let app = last_component(&runs[index].1.app);
         let own = order.iter().filter(|other| other.0 == index).count();
@@ -268,13 +269,13 @@ pub(crate) fn causes<'a>(
         gap |= 1.0 - stack.values().sum::<f64>() > ROUNDING;
     }
     let mut found: Vec<(String, Fill)> = Vec::new();
-    let middle = names.iter().filter(|name| !matches!(name.as_str(), "issued" | "idle"));
+    let middle = names.iter().filter(|name| !matches!(name.as_str(), "issued" | IDLE));
     if names.contains(&"issued".to_string()) {
         found.push(("issued".into(), Fill::plain(Colour(0x2b, 0x2b, 0x2b))));
     }
     found.extend(middle.map(|name| (String::clone(name), fill_of(name))));
-    if names.contains(&"idle".to_string()) {
-        found.push(("idle".into(), Fill::plain(Colour(0xe4, 0xe4, 0xe4))));
+    if names.contains(&IDLE.to_string()) {
+        found.push((IDLE.into(), Fill::plain(Colour(0xe4, 0xe4, 0xe4))));
     }
     if gap {
         found.push((UNRECORDED.into(), Fill::plain(super::chart::PAPER)));
@@ -294,19 +295,59 @@ pub(crate) fn shares(stack: &BTreeMap<String, f64>, causes: &[(String, Fill)]) -
     causes.iter().map(|(cause, _)| share(cause)).collect()
 }
 
-/// The largest cause other than `issued`, with its share; `None` when nothing stalled.
-pub(crate) fn top_cause(stack: &BTreeMap<String, f64>) -> Option<(&str, f64)> {
-    let stalled = stack.iter().filter(|(cause, share)| *cause != "issued" && **share > 0.0);
-    stalled.fold(None, |best: Option<(&str, f64)>, (cause, &share)| match best {
+/// The key of slot-cycles of SMs without a warp.
+const IDLE: &str = "idle";
+
+/// What is shown for [`IDLE`].
+pub(crate) const NO_CTA: &str = "no CTA";
+
+/// `cause` as tables and figures show it.
+pub(crate) fn cause_words(cause: &str) -> String {
+    if cause == IDLE { NO_CTA.to_owned() } else { cause.replace('_', " ") }
+}
+
+/// The share of slot-cycles of SMs without a warp; `None` of an empty stack.
+pub(crate) fn no_cta(stack: &BTreeMap<String, f64>) -> Option<f64> {
+    (!stack.is_empty()).then(|| stack.get(IDLE).copied().unwrap_or(0.0))
+}
+
+/// The shares of `stack` over the slot-cycles of SMs with a warp; empty where there are none.
+pub(crate) fn active_stack(stack: &BTreeMap<String, f64>) -> BTreeMap<&str, f64> {
+    let active = 1.0 - no_cta(stack).unwrap_or(1.0);
+    let causes = stack.iter().filter(|(cause, _)| *cause != IDLE && active > ROUNDING);
+    causes.map(|(cause, share)| (cause.as_str(), share / active)).collect()
+}
+
+/// The largest cause other than `issued`, with its share of the slot-cycles of SMs with a
+/// warp; `None` when nothing stalled.
+pub(crate) fn top_stall(stack: &BTreeMap<String, f64>) -> Option<(String, f64)> {
+    let causes = active_stack(stack).into_iter();
+    let stalled = causes.filter(|(cause, share)| *cause != "issued" && *share > 0.0);
+    let top = stalled.fold(None, |best: Option<(&str, f64)>, (cause, share)| match best {
         Some((_, most)) if most >= share => best,
         _ => Some((cause, share)),
-    })
+    });
+    top.map(|(cause, share)| (cause_words(cause), share))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::profiles;
+    use super::{no_cta, profiles, top_stall};
     use crate::results::{Analysis, AppRecord, KernelRecord};
+
+    #[test]
+    fn an_sm_without_a_warp_is_no_stall() {
+        let stack = |parts: &[(&str, f64)]| {
+            parts.iter().map(|(cause, share)| ((*cause).to_owned(), *share)).collect()
+        };
+        let mostly_empty =
+            stack(&[("idle", 0.75), ("issued", 0.1), ("barrier", 0.05), ("short_raw", 0.1)]);
+        assert_eq!(top_stall(&mostly_empty), Some(("short raw".into(), 0.4)));
+        assert_eq!(no_cta(&mostly_empty), Some(0.75));
+        assert_eq!(top_stall(&stack(&[("idle", 1.0)])), None);
+        assert_eq!(top_stall(&stack(&[("issued", 1.0)])), None);
+        assert_eq!((top_stall(&stack(&[])), no_cta(&stack(&[]))), (None, None));
+    }
 
     #[test]
     fn launches_of_one_name_are_weighted_by_their_cycles() {

@@ -9,6 +9,8 @@ mod error;
 pub mod figure;
 mod format;
 mod kernels;
+mod look;
+mod machine;
 mod mix;
 mod notes;
 mod page;
@@ -17,10 +19,13 @@ mod queue;
 pub mod results;
 mod solo_run;
 pub mod table;
+mod trace_events;
 
 pub use error::ReportError;
 pub use format::plain_name;
+pub use look::scheme_look;
 pub use page::{Of, PageFigure, RECORD, page, write_all};
+pub use trace_events::trace_events;
 
 /// Each of `items` once, in the order in which they first come.
 fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {

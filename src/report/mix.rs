@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::machine::{MachinePanel, Settings, differing, machine_panels, spelt};
 use super::results::last_component;
 use crate::results::{Analysis, CoRun};
 use crate::{distinct, group_by};
@@ -10,21 +11,11 @@ use crate::{distinct, group_by};
 /// machines, then ` key=value` for what was set of the machine and not of all records of
 /// it. Empty where nothing differs.
 pub(crate) fn machine_words(records: &[&Analysis]) -> Vec<String> {
-    let machines: BTreeSet<&str> = records.iter().map(|one| one.machine.name.as_str()).collect();
-    let mut alike: BTreeMap<&str, Vec<&Analysis>> = BTreeMap::new();
-    for record in records {
-        alike.entry(&record.machine.name).or_default().push(record);
-    }
-    let words = |record: &&Analysis| {
-        let name = record.machine.name.as_str();
-        let on = if machines.len() > 1 { format!(" on {name}") } else { String::new() };
-        let differs = |(key, value): &(&String, &String)| {
-            alike[name].iter().any(|other| other.overrides.get(*key) != Some(*value))
-        };
-        let set = record.overrides.iter().filter(differs);
-        on + &set.map(|(key, value)| format!(" {key}={value}")).collect::<String>()
+    let words = |(name, set): (Option<&str>, Settings<'_>)| {
+        let on = name.map_or(String::new(), |name| format!(" on {name}"));
+        on + &set.iter().map(|(key, value)| format!(" {key}={value}")).collect::<String>()
     };
-    records.iter().map(words).collect()
+    differing(records).into_iter().map(words).collect()
 }
 
 /// The applications that run together in `record`, by their short names.
@@ -87,16 +78,20 @@ const PLAIN: &str = "as it is";
 pub(crate) struct MixLabels {
     /// One for each record.
     pub(crate) labels: Vec<String>,
-    /// Sentences: what all records share and labels leave out, and what labels leave to
-    /// be said.
+    /// Sentences: what all records share and labels leave out.
     pub(crate) notes: Vec<String>,
 }
 
 /// Labels for the mixes of `records`.
 pub(crate) fn mix_labels(records: &[&Analysis]) -> MixLabels {
-    let shared = Shared::of(records);
-    let labels = records.iter().map(|record| shared.label(record)).collect();
-    MixLabels { labels: apart(labels), notes: shared.notes() }
+    mix_labels_of(records, &records.iter().map(|record| mix_name(record)).collect::<Vec<_>>())
+}
+
+/// Labels for mixes that are called `names`.
+pub(crate) fn mix_labels_of(records: &[&Analysis], names: &[String]) -> MixLabels {
+    let shared = Shared::of(records, names);
+    let labels = records.iter().zip(names).map(|(record, name)| shared.label(record, name));
+    MixLabels { labels: apart(labels.collect()), notes: shared.notes() }
 }
 
 /// What records share, and the settings of their machines in which they differ.
@@ -109,8 +104,8 @@ struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
-    fn of(records: &[&'a Analysis]) -> Self {
-        let mixes: BTreeSet<String> = records.iter().map(|record| mix_name(record)).collect();
+    fn of(records: &[&'a Analysis], names: &[String]) -> Self {
+        let mixes: BTreeSet<&String> = names.iter().collect();
         let machines: BTreeSet<&'a str> =
             records.iter().map(|record| record.machine.name.as_str()).collect();
         let keys = records.iter().flat_map(|record| record.overrides.keys());
@@ -130,54 +125,24 @@ impl<'a> Shared<'a> {
         let reported = machines.len() > 1 || !differ.is_empty();
         let one = |count: usize| count == 1;
         Self {
-            mix: mixes.first().filter(|_| reported && one(mixes.len())).cloned(),
+            mix: mixes.first().filter(|_| reported && one(mixes.len())).map(|mix| (*mix).clone()),
             machine: machines.first().copied().filter(|_| one(machines.len())),
             set,
             differ,
         }
     }
 
-    /// What tells `record` from the others; of a single setting that differs, its value.
-    fn label(&self, record: &Analysis) -> String {
-        let mix = if self.mix.is_some() { String::new() } else { mix_name(record) };
+    /// What tells `record`, of the mix `name`, from the others.
+    fn label(&self, record: &Analysis, name: &str) -> String {
+        let mix = if self.mix.is_some() { "" } else { name };
         let machine = if self.machine.is_some() { "" } else { record.machine.name.as_str() };
-        let mut label = match (mix.is_empty(), machine.is_empty()) {
-            (false, false) => format!("{mix} on {machine}"),
-            _ => mix + machine,
-        };
-        for &key in &self.differ {
-            let Some(value) = record.overrides.get(key) else { continue };
-            let alone = self.differ.len() == 1;
-            if !label.is_empty() {
-                label += if alone { ", " } else { " " };
-            }
-            let name = self.short(key);
-            let reported = if alone { value.clone() } else { format!("{name}={value}") };
-            label += &reported;
-        }
-        if label.is_empty() { PLAIN.into() } else { label }
-    }
-
-    /// The last part of a key that differs, where no other ends so.
-    fn short(&self, key: &'a str) -> &'a str {
-        let last = |key: &'a str| key.rsplit('.').next().unwrap_or(key);
-        let name = last(key);
-        if self.differ.iter().filter(|&&other| last(other) == name).count() > 1 {
-            key
-        } else {
-            name
-        }
-    }
-
-    /// What short names stand for, where labels have some.
-    fn meant(&self) -> Option<String> {
-        let reported = |&key: &&'a str| {
-            let name = self.short(key);
-            (name != key).then(|| format!("{name}: {key}"))
-        };
-        let meant: Vec<String> = self.differ.iter().filter_map(reported).collect();
-        (self.differ.len() > 1 && !meant.is_empty())
-            .then(|| format!("In labels, {}.", meant.join(", ")))
+        let on = if mix.is_empty() || machine.is_empty() { "" } else { " on " };
+        let whose = format!("{mix}{on}{machine}");
+        let set =
+            self.differ.iter().filter_map(|&key| Some(spelt(key, record.overrides.get(key)?)));
+        let all: Vec<String> =
+            Some(whose).filter(|w| !w.is_empty()).into_iter().chain(set).collect();
+        if all.is_empty() { PLAIN.into() } else { all.join(", ") }
     }
 
     fn notes(&self) -> Vec<String> {
@@ -186,31 +151,22 @@ impl<'a> Shared<'a> {
             shared.extend(self.machine.map(|machine| format!("on {machine}")));
         }
         if !self.set.is_empty() {
-            let set: Vec<String> =
-                self.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let set: Vec<String> = self.set.iter().map(|(key, value)| spelt(key, value)).collect();
             shared.push(format!("with {}", set.join(", ")));
         }
-        let mut notes = Vec::new();
-        if !shared.is_empty() {
-            notes.push(format!("All: {}.", shared.join(" ")));
-        }
-        if let [key] = self.differ[..] {
-            let bare = self.mix.is_some() && self.machine.is_some();
-            let place = if bare { "Labels" } else { "Behind a comma" };
-            notes.push(format!("{place}: {key}, where it is set."));
-        }
-        notes.extend(self.meant());
-        notes
+        if shared.is_empty() { Vec::new() } else { vec![format!("All: {}.", shared.join(" "))] }
     }
 }
 
 /// Runs of several applications together: a row per mix, a column per scheme.
 #[derive(Clone, Debug)]
 pub(crate) struct MixesByScheme<'a> {
-    /// Every scheme, in the order in which they first come.
+    /// Every scheme of all machines, in the order in which they first come.
     pub(crate) schemes: Vec<String>,
     /// Every record with such a run, in record order.
     pub(crate) mixes: Vec<Mix<'a>>,
+    /// Where they are drawn.
+    pub(crate) panel: MachinePanel,
 }
 
 /// One mix.
@@ -218,13 +174,15 @@ pub(crate) struct MixesByScheme<'a> {
 pub(crate) struct Mix<'a> {
     /// What to call it.
     pub(crate) name: String,
+    /// What to call it in its panel.
+    pub(crate) label: String,
     /// Its run under each scheme of the grid; `None`: there is none.
     pub(crate) runs: Vec<Option<&'a CoRun>>,
 }
 
 impl<'a> MixesByScheme<'a> {
-    /// The runs of `records` in which several applications share the machine.
-    pub(crate) fn new(records: &'a [Analysis]) -> Self {
+    /// The runs of `records` in which several applications share the machine, by machine.
+    pub(crate) fn by_machine(records: &'a [Analysis]) -> Vec<Self> {
         let shared = |run: &CoRun| run.apps.len() > 1;
         let records: Vec<&Analysis> =
             records.iter().filter(|record| record.coruns.iter().any(shared)).collect();
@@ -234,12 +192,19 @@ impl<'a> MixesByScheme<'a> {
         };
         let rows: Vec<Vec<(String, &CoRun)>> = records.iter().map(named).collect();
         let schemes = distinct(rows.iter().flatten().map(|(scheme, _)| scheme.clone()));
-        let mix = |(name, row): (String, Vec<(String, &'a CoRun)>)| {
-            let run = |scheme| row.iter().find(|(own, _)| own == scheme).map(|(_, run)| *run);
-            Mix { name, runs: schemes.iter().map(run).collect() }
+        let short: Vec<String> = records.iter().map(|record| mix_name(record)).collect();
+        let names = mix_names(&records);
+        let mix = |(&place, label): (&usize, &String)| {
+            let run =
+                |scheme| rows[place].iter().find(|(own, _)| own == scheme).map(|(_, run)| *run);
+            let runs = schemes.iter().map(run).collect();
+            Mix { name: names[place].clone(), label: label.clone(), runs }
         };
-        let mixes = mix_names(&records).into_iter().zip(rows).map(mix).collect();
-        Self { schemes, mixes }
+        let of = |panel: MachinePanel| {
+            let mixes = panel.places.iter().zip(&panel.labels).map(mix).collect();
+            Self { schemes: schemes.clone(), mixes, panel }
+        };
+        machine_panels(&records, &short).0.into_iter().map(of).collect()
     }
 }
 
@@ -323,7 +288,7 @@ mod tests {
         assert_eq!(reported(&alike), "a | b / ");
         let set = [("l1.latency_cycles", "20")];
         let alike = [mix_on("a", "m", &set), mix_on("b", "m", &set), mix_on("b", "m", &set)];
-        assert_eq!(reported(&alike), "a | b | b [2] / All: on m with l1.latency_cycles=20.");
+        assert_eq!(reported(&alike), "a | b | b [2] / All: on m with L1 latency 20 cycles.");
         assert_eq!(reported(&alike[..1]), "a / ");
     }
 
@@ -331,20 +296,14 @@ mod tests {
     fn labels_are_what_differs() {
         let set = |value| [("l1.latency_cycles", value), ("sm.count", "4")];
         let swept = [mix_on("a", "m", &set("20")), mix_on("a", "m", &set("30"))];
-        let expected =
-            "20 | 30 / All: a on m with sm.count=4. Labels: l1.latency_cycles, where it is set.";
+        let expected = "L1 latency 20 cycles | L1 latency 30 cycles / All: a on m with SM count 4.";
         assert_eq!(reported(&swept), expected);
         let several = [mix_on("a", "m", &set("20")[..1]), mix_on("b", "n", &[])];
-        let expected = "a on m, 20 | b on n / Behind a comma: l1.latency_cycles, where it is set.";
+        let expected = "a on m, L1 latency 20 cycles | b on n / ";
         assert_eq!(reported(&several), expected);
         let two = [mix_on("a", "m", &[]), mix_on("a", "m", &set("20"))];
-        let expected = "as it is | latency_cycles=20 count=4 / All: a on m. \
-            In labels, latency_cycles: l1.latency_cycles, count: sm.count.";
+        let expected = "as it is | L1 latency 20 cycles, SM count 4 / All: a on m.";
         assert_eq!(reported(&two), expected);
-        let ends = [("l1.latency_cycles", "20"), ("l2.latency_cycles", "90")];
-        let alike = [mix_on("a", "m", &[]), mix_on("a", "m", &ends)];
-        let expected = "as it is | l1.latency_cycles=20 l2.latency_cycles=90 / All: a on m.";
-        assert_eq!(reported(&alike), expected);
         let machines = [mix_on("a", "m", &[]), mix_on("a", "n", &[])];
         assert_eq!(reported(&machines), "m | n / All: a.");
     }
@@ -363,7 +322,7 @@ mod tests {
             record(vec![run("solo", &["a"])]),
             record(vec![run("ugpu", &["a", "c"]), run("bp", &["a", "c"])]),
         ];
-        let table = MixesByScheme::new(&records);
+        let [table] = &MixesByScheme::by_machine(&records)[..] else { panic!("one machine") };
         assert_eq!(table.schemes, ["bp", "ugpu"]);
         let names: Vec<&str> = table.mixes.iter().map(|mix| mix.name.as_str()).collect();
         assert_eq!(names, ["a+b", "a+c"]);

@@ -12,7 +12,9 @@ use super::document::{Block, html};
 use super::figure::{Drawing, FIGURES, FigureInput, Source};
 use super::format::{grouped, percent, rate, sectors};
 use super::results::{Analysis, AppRecord, with_short_names};
-use super::table::{corun_blocks, kernel_table, launch_table, queue_blocks};
+use super::table::{
+    TOP_SHARE, corun_blocks, kernel_table, launch_table, queue_blocks, stall_table,
+};
 
 /// What the record is called in the folder of a report.
 pub const RECORD: &str = "record.json";
@@ -83,7 +85,12 @@ pub fn page(analysis: &Analysis, page_figures: &[PageFigure]) -> String {
         blocks.push(Block::Heading(2, format!("{} alone", app.app)));
         blocks.push(Block::Text(totals(app)));
         blocks.extend(super::notes::solo(app).map(|said| Block::Text(said + ".")));
-        blocks.push(Block::Table(kernel_table(analysis, app, KERNELS, 2)));
+        let kernels = kernel_table(analysis, app, KERNELS, 2).without(&[TOP_SHARE]);
+        blocks.push(Block::Table(kernels));
+        let stalls = stall_table(&[(analysis, app)], KERNELS);
+        blocks
+            .push(Block::Text("Slot-cycles of SMs with a warp, and no CTA: of the others".into()));
+        blocks.push(Block::Table(stalls.without(&["machine", "application"])));
         blocks.extend(figures(Of::App(index)));
         // One launch is the kernel above; too many make the page slow.
         if (2..=LAUNCHES).contains(&app.kernels.len()) {
@@ -95,8 +102,7 @@ pub fn page(analysis: &Analysis, page_figures: &[PageFigure]) -> String {
 }
 
 fn figure(of: &PageFigure) -> Block {
-    let drawn = of.drawing.as_ref().map(|drawing| drawing.svg.clone());
-    let drawn = drawn.map_err(ToString::to_string);
+    let drawn = of.drawing.as_ref().map(Drawing::clone).map_err(ToString::to_string);
     Block::Figure(format!("{}.svg", of.file), of.about.to_owned(), drawn)
 }
 

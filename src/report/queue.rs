@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::mix::machine_words;
+use super::look::CLASSES;
+use super::machine::machine_tails;
 use super::results::last_component;
 use crate::group_by;
 use crate::results::{
@@ -12,9 +13,6 @@ use crate::results::{
 
 /// The scheme that others are compared with where none is named.
 pub(crate) const BASELINE: &str = "even-queue";
-
-/// The classes of ILP-SMRA, in the order of its Table I.
-const CLASSES: [&str; 4] = ["M", "MC", "C", "A"];
 
 /// Queue runs of one machine and one group size.
 #[derive(Clone, Debug)]
@@ -44,7 +42,7 @@ pub(crate) fn panels<'a>(records: &'a [Analysis]) -> Vec<Panel<'a>> {
         let runs: Vec<&QueueRun> = runs.into_iter().map(|(_, run)| run).collect();
         Panel { machine, words, group_size, names: scheme_names(&runs), runs }
     };
-    let words = machine_words(&firsts);
+    let words = machine_tails(&firsts);
     panels.into_iter().zip(words).map(panel).collect()
 }
 
@@ -121,9 +119,9 @@ pub(crate) fn classes<'a>(record: &'a Analysis, runs: &[&'a QueueRun]) -> Vec<&'
     let names = record.interference.iter().map(|known| &known.classes);
     let met = names.filter(|names| names.iter().any(|class| used.contains(class.as_str())));
     let met: BTreeSet<&str> = met.flatten().map(String::as_str).collect();
-    let four = CLASSES.iter().copied();
+    let four = CLASSES.iter().map(|(class, _)| *class);
     // All four where one of them is present: a class keeps its fill in every figure.
-    let some = CLASSES.iter().any(|class| used.contains(class));
+    let some = four.clone().any(|class| used.contains(class));
     let four = four.filter(|_| some);
     let mut seen = BTreeSet::new();
     four.chain(met).chain(used).filter(|class| seen.insert(*class)).collect()

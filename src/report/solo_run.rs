@@ -4,7 +4,8 @@
 use gpumodel_core::units::{Cycle, to_u64};
 
 use super::format::float;
-use super::mix::{apart, machine_words, names};
+use super::machine::machine_tails;
+use super::mix::{apart, names};
 use super::results::last_component;
 use crate::group_by;
 use crate::results::{Analysis, AppRecord, CoRun, CoRunApp};
@@ -112,7 +113,7 @@ pub(crate) fn subjects<'a>(runs: &[SoloRun<'a>]) -> Vec<Subject<'a>> {
         group_by(runs.iter().map(|run| (run.key(), *run))).into_iter().unzip();
     let records: Vec<&Analysis> =
         runs.iter().map(|runs: &Vec<SoloRun<'_>>| runs[0].record).collect();
-    let words = machine_words(&records);
+    let words = machine_tails(&records);
     let labels =
         keys.iter().zip(words).map(|(key, words)| last_component(key.1).to_owned() + &words);
     let labels = apart(labels.collect());

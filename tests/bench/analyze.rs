@@ -1,7 +1,7 @@
 //! Warp instructions per second of the whole machine, store to record, one thread.
 //!
-//! On the samples, and on the reference traces where they lie beside the
-//! project. Conversion is not counted: the stores are made before.
+//! On the samples, and on the reference traces where they lie next to the
+//! project. Conversion is not counted; stores are made before.
 
 use std::path::{Path, PathBuf};
 

@@ -4,8 +4,8 @@
 //!
 //! And two that keep the memory of UGPU's machine busy, for half a million cycles.
 //!
-//! A row is the solo runs that set the targets and the co-run, so `alone` is there to
-//! be taken off. Conversion is not counted; its text takes 1 GB for a moment.
+//! A row is the solo runs that set the targets and the co-run, so subtract
+//! `alone`. Conversion is not counted; its text briefly takes 1 GB.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};

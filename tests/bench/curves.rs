@@ -10,7 +10,7 @@ pub(crate) const SMALL: Amount =
 pub(crate) const LARGE: Amount =
     Amount { registers: 65_536, shared_bytes: 98_304, threads: 2048, warps: 64, cta_slots: 32 };
 
-/// How speed goes with CTAs: the categories of its Fig. 3a.
+/// Speed against CTAs: the categories of its Fig. 3a.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Grows ever more slowly.

@@ -1,7 +1,7 @@
 //! How many accesses does one channel serve per second of CPU time?
 //!
 //! `cargo bench --bench dram`; items are native accesses. Requests are made
-//! beforehand, so only the channel is measured.
+//! before, so only the channel is measured.
 #![allow(missing_docs)]
 
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Does a compute-bound kernel with twice the loop take twice the time? Store to
 //! record, one thread: the loop's length doubles from line to line.
 //!
-//! The machine's work grows with events, not with instructions: repetitions of
-//! a loop without memory accesses are taken together. Conversion is not counted.
+//! The simulator's work grows with events, not with instructions: it merges
+//! repetitions of a loop without memory accesses. Conversion is not counted.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;

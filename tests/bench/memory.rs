@@ -1,7 +1,7 @@
 //! How many sector requests go through the whole memory path per second of CPU
 //! time, from the load/store unit to the pins and back?
 //!
-//! `cargo bench --bench memory`; items are sectors. Loads go past the L1.
+//! `cargo bench --bench memory`; items are sectors. Loads bypass the L1.
 
 mod traffic;
 

@@ -4,8 +4,8 @@
 //!
 //! One thread, store to record, the best of three rounds; conversion and the start
 //! of the process (about a millisecond) are not counted. The simulator's
-//! `cpu_seconds` were taken on a busy machine, within 1.5x. Linux tells CPU time;
-//! elsewhere it is the time on the clock. Without the reference data beside the
+//! `cpu_seconds` were taken on a busy machine, within 1.5x. On Linux this is CPU
+//! time, elsewhere wall-clock time. Without the reference data next to the
 //! project nothing is measured.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -94,7 +94,7 @@ fn best(request: &AnalyzeRequest) -> f64 {
     (0..ROUNDS).map(|_| round()).fold(f64::INFINITY, f64::min)
 }
 
-/// CPU time of this thread, where the system tells it.
+/// CPU time of this thread, where the system has it.
 fn cpu_seconds() -> Option<f64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;

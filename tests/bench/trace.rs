@@ -1,6 +1,6 @@
 //! How fast are the store and its importer? Bytes of decompressed text per
 //! second for converting and expanding, warp instructions per second for walking.
-//! `expand_tracez` against `zstd_alone` is what reading a `.tracez` adds to zstd.
+//! `expand_tracez` minus `zstd_alone` is the cost that reading a `.tracez` adds to zstd.
 //!
 //! One thread unless a name says otherwise; the trace is made here: loops with
 //! strided loads, one scattered load, a divergent branch.
@@ -61,7 +61,7 @@ struct Form {
     /// CTA and warp come first.
     leading: bool,
     line: &'static str,
-    /// What stands instead of the immediate.
+    /// Text in place of the immediate.
     tail: &'static str,
     raw: bool,
 }

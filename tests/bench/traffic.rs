@@ -1,6 +1,6 @@
 //! A source of plain memory traffic: every warp of every CTA only loads.
 //!
-//! For measuring the way from the load/store unit to the memory pins, without
+//! It measures the path from the load/store unit to the memory pins without
 //! the cost of reading a trace.
 
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) enum Pattern {
         /// Bytes of the region.
         span: u64,
     },
-    /// A sector of its own for every lane.
+    /// A separate sector for every lane.
     Scatter {
         /// Bytes of the region.
         span: u64,

@@ -1,4 +1,4 @@
-//! Logs of NVBit's `mem_trace` in every spelling, and what stores made from them say.
+//! Logs of NVBit's `mem_trace` in every spelling, and the contents of stores made from them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,11 +16,11 @@ pub(crate) struct Access {
     pub(crate) cta: [u32; 3],
     pub(crate) slot: u32,
     pub(crate) opcode: &'static str,
-    /// By lane; 0: it is off.
+    /// By lane; 0: the lane is off.
     pub(crate) addresses: [u64; 32],
 }
 
-/// How a log is spelled.
+/// The spelling of a log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Dialect {
     /// NVBit 1.5.5: a launch says one more than its accesses.
@@ -151,7 +151,7 @@ pub(crate) fn made(log: &str) -> Made {
     try_bytes(log.as_bytes()).unwrap()
 }
 
-/// What a store says, by launch, CTA and warp: opcode, width and lanes in order.
+/// The contents of a store, by launch, CTA and warp: opcode, width and lanes in order.
 pub(crate) type Said = BTreeMap<(usize, [u32; 3], u32), Vec<(String, u8, [u64; 32])>>;
 
 pub(crate) fn said(store: &Store) -> Said {

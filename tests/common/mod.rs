@@ -1,4 +1,4 @@
-//! What several tiers of tests share.
+//! Code that several tiers of tests share.
 #![allow(dead_code, unreachable_pub, reason = "each tier uses a part of it")]
 
 pub(crate) mod compression;

@@ -1,5 +1,5 @@
-//! Grouped text as a `.tracez`: the other side of the reader in `src`, written from
-//! the documented layout alone.
+//! Grouped text as a `.tracez`: the other side of the reader in `src`, written only
+//! from the documented layout.
 
 use zstd::bulk::Compressor;
 use zstd::dict::from_samples;
@@ -8,7 +8,7 @@ use gpumodel::core::units::Dim3;
 
 use crate::rendering::{Lines, grouped, raw};
 
-/// How a file is packed.
+/// The packing of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packing {
     /// Instructions per sub-chunk.

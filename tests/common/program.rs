@@ -1,5 +1,8 @@
 //! The program as a user runs it.
 
+use std::path::Path;
+use std::process::Output;
+
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 
@@ -8,12 +11,18 @@ pub fn gpumodel(words: &[&str]) -> Assert {
     Command::new(assert_cmd::cargo::cargo_bin!("gpumodel")).args(words).assert()
 }
 
-/// What it wrote to standard output.
+/// Its standard output.
 pub fn stdout(assert: &Assert) -> String {
     String::from_utf8(assert.get_output().stdout.clone()).unwrap()
 }
 
-/// What it wrote to standard error.
+/// Its standard error.
 pub fn stderr(assert: &Assert) -> String {
     String::from_utf8(assert.get_output().stderr.clone()).unwrap()
+}
+
+/// `gpumodel` with these words, run with the cache in `folder`.
+pub fn gpumodel_in(folder: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("gpumodel"));
+    command.env("GPUMODEL_CACHE", folder.join("cache")).args(words).output().unwrap()
 }

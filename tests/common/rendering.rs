@@ -1,6 +1,6 @@
 //! Records of a store as trace text, and trace text as records: the two sides
-//! that round trips compare. Knows the text format on its own terms and uses
-//! nothing of the importer.
+//! that round trips compare. It implements the text format again, without
+//! code of the importer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ pub(crate) fn reference() -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path);
     }
-    // As `skip.rs` does, which benchmarks do not have.
+    // As in `skip.rs`, which benchmarks do not include.
     let _ = std::io::stderr().write_all(b"skipped: reference traces not present\n");
     None
 }

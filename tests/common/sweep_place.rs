@@ -22,7 +22,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// What `analyze` takes for an application.
+    /// The form of an application as `analyze` takes it.
     pub(crate) fn app(&self, name: &str) -> String {
         if name == "g" {
             String::from("synth:compute")
@@ -37,7 +37,7 @@ impl Place {
         write_folder(&workload, &self.path(name), Compression::None, &mut |_| {}).unwrap();
     }
 
-    /// A plan with the applications; there is no `none`.
+    /// A plan with the applications; `none` does not exist.
     pub(crate) fn plan(&self, name: &str, text: &str) -> String {
         let apps = "[apps]\nm = 'm'\ns = 's'\nnone = 'none'\ng = 'synth:compute'\n";
         let name = format!("{name}.toml");
@@ -71,7 +71,7 @@ impl Place {
     ) -> Option<(Option<i32>, String)> {
         let program = self.command(&[]).get_program().to_owned();
         let shell = |line: &str| {
-            // Who is not root has no mounts of his own.
+            // Only root gets a separate mount namespace.
             let own =
                 "[ \"$(id -u)\" = 0 ] && exec unshare --mount sh -c \"$@\"; exec sh -c \"$@\"";
             let mut shell = Command::new("sh");

@@ -1,7 +1,7 @@
 //! Do we agree with a cycle simulator on real and generated traces?
 //!
-//! Uses the reference data beside the project where it is present; the bounds
-//! are what the model reaches now, rounded up.
+//! Uses the reference data next to the project if present; the bounds are the
+//! current errors, rounded up.
 
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ fn compared(reference: &Path) -> Comparison {
 }
 
 #[test]
-fn the_cycle_simulator_s_counters_and_cycles_are_met() {
+fn counters_and_cycles_agree_with_the_cycle_simulator() {
     let Some(reference) = reference() else { return };
     let comparison = compared(&reference);
     assert_eq!(comparison.rows.len(), TRACES.len());

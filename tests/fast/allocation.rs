@@ -1,4 +1,4 @@
-//! Is memory allocated for single requests?
+//! Does the simulation avoid an allocation per request?
 
 #[path = "../bench/traffic.rs"]
 mod traffic;

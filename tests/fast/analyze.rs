@@ -1,4 +1,4 @@
-//! Does the main job run, and does its record keep its promises?
+//! Does `analyze` run, and does its record keep its promises?
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -32,7 +32,7 @@ impl Bench {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Runs words that must be refused, and gives what was said.
+    /// Runs arguments that must be refused; returns the error.
     fn refused(&self, words: &[&str]) -> String {
         let output = self.run(words);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -134,7 +134,7 @@ fn every_machine_runs_the_smallest_workload() {
 
 #[cfg(unix)]
 #[test]
-fn a_broken_link_beside_a_trace_does_no_harm() {
+fn a_broken_link_next_to_a_trace_does_no_harm() {
     let bench = Bench::new();
     let folder = bench.path("trace");
     std::fs::create_dir(&folder).unwrap();

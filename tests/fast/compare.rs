@@ -1,4 +1,4 @@
-//! Are records put beside a reference as the counting rules say?
+//! Are records compared with a reference as the counting rules say?
 
 use assert_cmd::Command;
 use gpumodel::report::results::{
@@ -28,14 +28,14 @@ fn close(found: f64, expected: f64) {
 fn a_run_is_compared_beyond_launch_latency() {
     let comparison = compare("runs.csv");
     let all = row(&comparison, 2);
-    // 6500 - 3 x 1000 cycles beside 5800 - 3 x 1000.
+    // 6500 - 3 x 1000 cycles against 5800 - 3 x 1000.
     close(error(all, Quantity::CyclesBeyondLaunch), 25.0);
-    // 1200 of 2000 sectors hit beside 1000 of 2000; 400 of 800 beside 320 of 800.
+    // 1200 of 2000 sectors hit against 1000 of 2000; 400 of 800 against 320 of 800.
     close(error(all, Quantity::L1HitRate), 10.0);
     close(error(all, Quantity::L2HitRate), 10.0);
-    // Merged reads are hits: 1090 beside 1000 + 90.
+    // Merged reads are hits: 1090 against 1000 + 90.
     close(error(all, Quantity::L1ReadHits), 0.0);
-    // 1500 sectors beside 1000.
+    // 1500 sectors against 1000.
     close(error(all, Quantity::DramBytes), 50.0);
     close(all.pairs[&Quantity::DramBytes].model, 48_000.0);
     close(error(all, Quantity::ThreadInstructions), 0.0);
@@ -45,7 +45,7 @@ fn a_run_is_compared_beyond_launch_latency() {
 fn a_subset_of_launches_is_compared_with_that_subset() {
     let comparison = compare("runs.csv");
     let some = row(&comparison, 3);
-    // 2000 + 3000 - 2 x 1000 beside 5500 - 2 x 1000.
+    // 2000 + 3000 - 2 x 1000 against 5500 - 2 x 1000.
     close(error(some, Quantity::CyclesBeyondLaunch), -100.0 / 7.0);
     close(some.pairs[&Quantity::L1HitRate].model, 0.5);
     assert!(!some.pairs.contains_key(&Quantity::L1ReadHits), "the row does not say");
@@ -58,12 +58,12 @@ fn a_subset_of_launches_is_compared_with_that_subset() {
 fn the_launch_latency_of_the_table_can_be_given() {
     let table = ReferenceTable::read(&data("runs.csv")).unwrap();
     let comparison = Comparison::new(&[small()], &table, Some(600));
-    // 3500 beside 5800 - 3 x 600.
+    // 3500 against 5800 - 3 x 600.
     close(error(row(&comparison, 2), Quantity::CyclesBeyondLaunch), -12.5);
 }
 
 #[test]
-fn coverage_names_what_was_left_out() {
+fn coverage_names_the_omissions() {
     let coverage = compare("runs.csv").coverage;
     assert_eq!((coverage.compared_rows, coverage.reference_rows), (3, 5));
     assert_eq!(coverage.rows_without_record, ["apps/missing", "apps/one (launches 1-8)"]);
@@ -87,7 +87,7 @@ fn summaries_are_mean_median_and_worst_of_the_rows_that_count() {
     let comparison = compare("runs.csv");
     let of = |quantity| comparison.summary.iter().find(|s| s.quantity == quantity).unwrap();
     let cycles: &Summary = of(Quantity::CyclesBeyondLaunch);
-    // +25 %, -14.29 %, and 8 cycles beside 10: -20 %.
+    // +25 %, -14.29 %, and 8 cycles against 10: -20 %.
     assert_eq!(cycles.counted, 3);
     close(cycles.mean_absolute, (25.0 + 100.0 / 7.0 + 20.0) / 3.0);
     close(cycles.median_absolute, 20.0);
@@ -118,7 +118,7 @@ fn a_table_of_launches_is_compared_launch_by_launch() {
     let comparison = compare("launches.csv");
     let errors: Vec<f64> =
         comparison.rows.iter().map(|row| error(row, Quantity::CyclesBeyondLaunch)).collect();
-    // 1000 beside 800, 2000 beside 3000, 500 beside 500; the record has no fourth launch.
+    // 1000 against 800, 2000 against 3000, 500 against 500; the record has no fourth launch.
     assert_eq!(errors.len(), 3);
     close(errors[0], 25.0);
     close(errors[1], -100.0 / 3.0);
@@ -133,14 +133,14 @@ fn a_table_of_launches_is_compared_launch_by_launch() {
 fn hardware_counters_are_means_per_launch_with_the_launch_in_the_elapsed_cycles() {
     let comparison = compare("hardware.csv");
     let row = &comparison.rows[0];
-    // Two launches named Kernel: 3500 cycles, 1750 each, beside 1000.
+    // Two launches named Kernel: 3500 cycles, 1750 each, against 1000.
     close(row.pairs[&Quantity::CyclesBeyondLaunch].model, 1750.0);
     close(error(row, Quantity::CyclesBeyondLaunch), 75.0);
-    // 560 + 380 read hits, 470 each, beside 940.
+    // 560 + 380 read hits, 470 each, against 940.
     close(row.pairs[&Quantity::L1ReadHits].model, 470.0);
-    // 350 of 450 beside 175 of 225.
+    // 350 of 450 against 175 of 225.
     close(error(row, Quantity::L2HitRate), 0.0);
-    // 500 read sectors per launch beside 2000.
+    // 500 read sectors per launch against 2000.
     close(error(row, Quantity::DramReadBytes), -75.0);
 }
 
@@ -250,7 +250,7 @@ fn records_that_no_row_is_about_are_refused_with_both_names() {
     assert!(message.contains("other.csv") && message.contains("tiny apps/one"), "{message}");
 }
 
-/// What the program says and its exit code.
+/// The program's output and its exit code.
 fn run(words: &[&str]) -> (Option<i32>, String) {
     let output = Command::cargo_bin("gpumodel").unwrap().args(words).output().unwrap();
     let said = [&output.stdout[..], &output.stderr].concat();
@@ -258,7 +258,7 @@ fn run(words: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_row_that_two_records_answer_is_refused_with_both() {
+fn a_row_that_matches_two_records_is_refused_with_both() {
     let folder = tempfile::tempdir().unwrap();
     let (copy, other) = (folder.path().join("copy.json"), folder.path().join("other.json"));
     let mut again = small();
@@ -286,7 +286,7 @@ fn a_row_that_two_records_answer_is_refused_with_both() {
 }
 
 #[test]
-fn a_row_that_is_there_twice_is_refused_with_both_lines() {
+fn a_duplicate_row_is_refused_with_both_lines() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
     let refused = |text: &str| {
@@ -308,7 +308,7 @@ fn a_row_that_is_there_twice_is_refused_with_both_lines() {
 }
 
 #[test]
-fn what_a_table_has_instead_is_quoted_in_short() {
+fn found_values_are_quoted_in_short() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
     let long = "x".repeat(100_000);
@@ -382,7 +382,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn the_reference_tables_beside_the_project_are_read() {
+fn the_reference_tables_next_to_the_project_are_read() {
     let tables = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/reference");
     if !tables.exists() {
         crate::skip::skipped("reference traces not present");

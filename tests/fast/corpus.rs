@@ -1,7 +1,7 @@
-//! Is every committed case of bad input refused in the words that it should be?
+//! Is every committed case of bad input refused with the expected words?
 //!
-//! `data/hostile` holds one file per case, its name says what it is; `outcomes.txt`
-//! beside them has what a conversion of each says.
+//! `data/hostile` has one file per case, named after it; its `outcomes.txt` has the
+//! output of each conversion.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,7 +21,7 @@ pub(crate) fn cases() -> Vec<PathBuf> {
     cases
 }
 
-/// What a conversion of the file says, warnings last; paths are names alone.
+/// The output of a conversion of the file, warnings last; paths are only names.
 fn outcome(path: &Path) -> String {
     let scratch = tempfile::tempdir().unwrap();
     let output = scratch.path().join("out.gpt");

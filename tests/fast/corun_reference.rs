@@ -1,6 +1,6 @@
 //! Do kernels that run together end when they do in a cycle simulator?
 //!
-//! Uses the traces beside the project where they are present; the figures are in
+//! Uses the traces next to the project if present; the numbers are in
 //! `tests/data/cyclesim_coruns.csv`.
 
 use std::path::{Path, PathBuf};
@@ -68,8 +68,8 @@ fn modelled(folder: &Path, cache: &Path, traces: &[String; 2]) -> Row {
 }
 
 #[test]
-#[allow(clippy::print_stdout, reason = "the table is for who looks")]
-fn pairs_end_when_the_cycle_simulator_says() {
+#[allow(clippy::print_stdout, reason = "the table is for readers of the output")]
+fn pairs_end_when_the_cycle_simulator_ends_them() {
     let Some(folder) = traces() else { return };
     let cache = tempfile::tempdir().unwrap();
     println!("cycles beyond launch, together: model / simulator; slowdown: model / simulator");
@@ -85,6 +85,6 @@ fn pairs_end_when_the_cycle_simulator_says() {
             assert!(slower > 1.0, "{name} gains nothing by sharing: {slower}");
         }
         let order = |row: &Row| row.slowdowns()[0] > row.slowdowns()[1];
-        assert_eq!(order(&found), order(&expected), "who suffers more: {found:?} {expected:?}");
+        assert_eq!(order(&found), order(&expected), "which slows more: {found:?} {expected:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Does a co-run come to its end whatever its scheme, arrivals and end condition?
+//! Does a co-run end under every scheme, arrival and end condition?
 
 use std::path::{Path, PathBuf};
 
@@ -69,7 +69,7 @@ fn any_mix() -> impl Strategy<Value = Vec<(usize, u64)>> {
     proptest::collection::vec((0_usize..3, arrival), 2..=3)
 }
 
-/// The request, made of what was drawn; targets always have the window they need.
+/// The request from the drawn values; targets always have the required window.
 fn request(
     stores: &[PathBuf],
     mix: &[(usize, u64)],
@@ -119,7 +119,7 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 60, ..ProptestConfig::with_cases(60) })]
 
     #[test]
-    fn any_settings_come_to_an_end(
+    fn any_settings_end(
         scheme in any_scheme(),
         end in any_end(),
         mix in any_mix(),
@@ -158,7 +158,7 @@ static STORES: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::new
 });
 
 #[test]
-fn a_window_without_use_or_missing_is_said_before_anything_is_read() {
+fn a_useless_or_missing_window_is_refused_before_any_read() {
     let path = PathBuf::from("/no/such/store.gpt");
     let apps = ["a", "b"].map(|name| AppName { name: name.to_owned(), path: path.clone() });
     let refused = |end: &str, window: Option<u64>| {
@@ -206,7 +206,7 @@ fn a_window_that_sets_no_target_is_refused_and_a_short_one_is_noted() {
 }
 
 #[test]
-fn a_run_without_an_end_names_its_scheme_and_who_gets_nothing() {
+fn an_endless_run_names_its_scheme_and_the_starved_application() {
     let folder = tempfile::tempdir().unwrap();
     let path = store(folder.path(), "maths");
     let apps = ["one", "two"].map(|name| AppName { name: name.to_owned(), path: path.clone() });
@@ -220,7 +220,7 @@ fn a_run_without_an_end_names_its_scheme_and_who_gets_nothing() {
 }
 
 #[test]
-fn what_cannot_be_run_is_said() {
+fn an_impossible_run_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = store(folder.path(), "copy");
     let apps = ["a", "b"].map(|name| AppName { name: name.to_owned(), path: path.clone() });

@@ -1,7 +1,7 @@
-//! Does anything cover anything in a figure? Texts, legends, bars and lines, on a screen
-//! and in the columns of a paper.
+//! Do elements of a figure overlap? Texts, legends, bars and lines, on a screen and in the
+//! columns of a paper.
 
-use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Source, Width};
+use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Sheet, Source, Width};
 use gpumodel::report::results::Analysis;
 
 use crate::drawn::{compared, draw, input, shown};
@@ -80,21 +80,25 @@ fn gallery() -> Vec<(String, Drawing)> {
 }
 
 #[test]
-fn nothing_covers_anything() {
+fn no_elements_overlap() {
     for (name, drawing) in gallery() {
         clear(&name, &drawing);
     }
 }
 
 #[test]
-fn figures_for_print_have_their_size_and_nothing_covers_anything() {
+fn figures_for_print_have_their_size_and_no_overlaps() {
     for figure in FIGURES {
         let records = shown(figure.name, &small()).unwrap();
         let comparison = compared(&records);
         let input = input(figure.name, &records).unwrap().with(&comparison);
         let screen = figure.draw(&input).unwrap();
-        for (wide, inches, size) in [(Width::One, "3.33in", 3.33), (Width::Two, "7in", 7.0)] {
-            let drawing = figure.draw(&input.clone().sized(wide)).unwrap();
+        for (wide, inches, size, titled) in
+            [(Width::One, "3.33in", 3.33, true), (Width::Two, "7in", 7.0, false)]
+        {
+            let drawing = figure
+                .draw(&input.clone().on(Sheet { width: wide, titled, height: None }))
+                .unwrap();
             clear(&format!("{} as {wide:?}", figure.name), &drawing);
             assert_eq!(drawing.csv, screen.csv, "{}: the same numbers", figure.name);
             let document = roxmltree::Document::parse(&drawing.svg).unwrap();

@@ -27,7 +27,7 @@ pub(crate) fn shown(name: &str, record: &Analysis) -> Result<Vec<Analysis>, Repo
     })
 }
 
-/// Of `records`, what the figure `name` shows one of.
+/// Those of `records` of which the figure `name` shows one.
 pub(crate) fn input<'a>(
     name: &str,
     records: &'a [Analysis],
@@ -36,7 +36,7 @@ pub(crate) fn input<'a>(
     if name == "timeline" { input.only(&records[0].solo[0].app) } else { Ok(input) }
 }
 
-/// `records` beside the committed reference table.
+/// `records` against the committed reference table.
 pub(crate) fn compared(records: &[Analysis]) -> Comparison {
     Comparison::new(records, &ReferenceTable::read(&data("runs.csv")).unwrap(), None)
 }

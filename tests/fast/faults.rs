@@ -125,7 +125,7 @@ fn an_address_that_runs_into_the_next_buffer_is_refused() {
 }
 
 #[test]
-fn a_warp_that_hardly_ends_can_be_walked_but_not_written() {
+fn a_very_long_warp_can_be_walked_but_not_written() {
     let code = "{ loop = 'a', count = 16777216, body = ['FADD'] }, 'EXIT'";
     let workload = parse(&small(code)).unwrap();
     let mut stream = workload.kernel(0).cta(0).warp(0);
@@ -141,7 +141,7 @@ fn a_warp_that_hardly_ends_can_be_walked_but_not_written() {
 }
 
 #[test]
-fn a_short_file_cannot_fill_the_memory() {
+fn a_short_file_cannot_exhaust_memory() {
     let copies = |inner: &str| {
         format!(
             "{{ copies = 'a', count = 4096, body = [{{ copies = 'b', count = 4096, body = [{inner}] }}] }}, 'EXIT'"

@@ -1,8 +1,8 @@
-//! Do the readers of foreign bytes survive any bytes?
+//! Do the readers of untrusted bytes survive any bytes?
 //!
-//! `GPUMODEL_FUZZ_SECONDS` makes each of these run so long (two seconds otherwise), from
-//! the seed in `GPUMODEL_FUZZ_SEED`: what stable Rust has for a fuzzer. A failure prints
-//! the bytes and the seed that made them; it belongs into `data/hostile`.
+//! `GPUMODEL_FUZZ_SECONDS` sets the time of each test (two seconds by default),
+//! `GPUMODEL_FUZZ_SEED` the seed. A failure prints the bytes and the seed that made them;
+//! add it to `data/hostile`.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -111,7 +111,7 @@ fn walk(store: &Store, most: u64) {
     }
 }
 
-/// Converts; what was taken must be whole and come back from its own text.
+/// Converts; an accepted store must be whole and survive its text.
 fn import(bytes: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

@@ -1,6 +1,6 @@
-//! Do the readers still take what fuzzing found to reach most of them, and is it little?
+//! Do the readers still pass on the fuzzer's corpus, and is the corpus small?
 //!
-//! The targets of `fuzz` are built here as they are, without the fuzzer.
+//! The targets of `fuzz` are built here unchanged, without the fuzzer.
 
 #![allow(
     clippy::all,
@@ -19,7 +19,7 @@ use std::io::Read as _;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
-/// What the fuzzer calls with each input.
+/// The function that the fuzzer calls with each input.
 macro_rules! fuzz_target {
     (|$bytes:ident: &[u8]| $body:block) => {
         pub(super) fn target($bytes: &[u8]) $body
@@ -92,7 +92,7 @@ fn inputs(target: &str) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn every_target_has_its_inputs_and_few() {
+fn every_target_has_a_small_corpus() {
     let files = fs::read_dir(corpus()).unwrap().map(|entry| entry.unwrap().file_name());
     let files: BTreeSet<String> = files.map(|name| name.into_string().unwrap()).collect();
     assert_eq!(files, BTreeSet::from(TARGETS.map(|(name, _)| format!("{name}.tar.xz"))));
@@ -114,16 +114,16 @@ fn replay(first: &str, last: &str) {
 }
 
 #[test]
-fn inputs_are_taken_from_import_to_plan() {
+fn the_corpus_passes_from_import_to_plan() {
     replay("import", "plan");
 }
 
 #[test]
-fn inputs_are_taken_from_record_to_scheme() {
+fn the_corpus_passes_from_record_to_scheme() {
     replay("record", "scheme");
 }
 
 #[test]
-fn inputs_are_taken_from_store_to_workload() {
+fn the_corpus_passes_from_store_to_workload() {
     replay("store", "workload");
 }

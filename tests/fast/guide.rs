@@ -1,6 +1,6 @@
 //! Does `gpumodel guide` show its topics and refuse others, and do shells get completions?
 
-use gpumodel::app::guide::TOPICS;
+use gpumodel::app::guide::{PAGES, TOPICS};
 
 use crate::common::program::{gpumodel, stderr, stdout};
 
@@ -21,6 +21,32 @@ fn with_a_topic_it_prints_its_markdown() {
     let schemes = stdout(&gpumodel(&["guide", "schemes"]).success());
     let topic = TOPICS.iter().find(|topic| topic.name == "schemes").unwrap();
     assert_eq!(schemes, topic.text);
+}
+
+#[test]
+fn a_scheme_has_a_page_that_its_variants_share() {
+    for page in PAGES {
+        for scheme in page.schemes() {
+            let shown = stdout(&gpumodel(&["guide", "schemes", scheme]).success());
+            assert_eq!(shown, page.text, "{scheme}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_page_is_refused_with_the_nearest() {
+    let said = |words: &[&str]| {
+        let refused = gpumodel(&[&["guide"], words].concat()).code(2);
+        assert_eq!(stdout(&refused), "");
+        stderr(&refused)
+    };
+    let near = said(&["schemes", "warped-slcer"]);
+    let expected = "error: the guide has no page on a scheme warped-slcer (did you mean warped-slicer?); the schemes are: bp, ";
+    assert!(near.starts_with(expected), "{near}");
+    let bare = said(&["ugpu-soft"]);
+    assert!(bare.contains("no topic ugpu-soft (did you mean schemes ugpu-soft?)"), "{bare}");
+    let other = said(&["sweeps", "ugpu"]);
+    assert!(other.contains("the topic sweeps has no pages, expected `schemes SCHEME`"), "{other}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Do figures show what a run held where more was set than the machine has?
+//! Do figures show what a run got when a setting exceeds the machine?
 
 use gpumodel::report::figure::{Drawing, Figure, FigureInput};
 use gpumodel::report::results::Analysis;
@@ -22,7 +22,7 @@ fn says(drawing: &Drawing, words: &str) -> bool {
 }
 
 #[test]
-fn sms_and_ctas_that_there_are_not_are_no_points() {
+fn missing_sms_and_ctas_have_no_points() {
     let mut record = studied(0, false);
     let solo = record.solo[0].clone();
     for sms in [16, 20, 100] {

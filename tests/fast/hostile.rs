@@ -1,4 +1,4 @@
-//! Is every sample, cut or flipped anywhere, refused with its place or taken whole?
+//! Is every sample, truncated or flipped anywhere, refused with its place or read whole?
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -173,7 +173,7 @@ fn every_form_cut_at_every_fiftieth_is_refused_or_shorter() {
 }
 
 #[test]
-fn every_form_with_flipped_bytes_is_refused_or_taken_whole() {
+fn every_form_with_flipped_bytes_is_refused_or_accepted_whole() {
     for (name, bytes) in small() {
         all_of(&name, &flips(&bytes, 300, 7), true);
     }

@@ -74,12 +74,12 @@ fn every_part_of_the_configuration_arrives() {
 }
 
 #[test]
-fn what_is_not_used_is_listed() {
+fn unused_values_are_listed() {
     let import = small();
     let file = here().join("tests/data/accelsim-small/gpgpusim.config");
-    let told = |line: &str| format!("{}:{line}", file.display());
-    assert_eq!(import.unknown, ["40 -frobnicate 17", "38 -gpgpu_dram_scheduler 0"].map(told));
-    assert_eq!(import.ignored, ["39 -gpgpu_runtime_stat 500"].map(told));
+    let reported = |line: &str| format!("{}:{line}", file.display());
+    assert_eq!(import.unknown, ["40 -frobnicate 17", "38 -gpgpu_dram_scheduler 0"].map(reported));
+    assert_eq!(import.ignored, ["39 -gpgpu_runtime_stat 500"].map(reported));
     assert!(!import.text.contains("accelsim-small/"), "its text is the same wherever it lies");
     assert!(import.text.contains("#   gpgpusim.config:40 -frobnicate 17"), "also in the file");
     assert!(import.text.contains("-gpgpu_n_clusters 6"), "values cite their line");

@@ -2,7 +2,7 @@
 
 use gpumodel::sim::config::{Machine, Mapping, MemoryStandard, SpecError};
 
-/// What does not fit, in words.
+/// The inconsistencies, in words.
 fn unfit(machine: &Machine) -> Result<Option<String>, SpecError> {
     let dram = &machine.dram;
     let standard = MemoryStandard::load(&dram.standard, &gpumodel::models(), &dram.timing)?;
@@ -14,7 +14,7 @@ fn unfit(machine: &Machine) -> Result<Option<String>, SpecError> {
 }
 
 #[test]
-fn every_machine_has_the_memory_that_it_says() {
+fn every_machine_has_its_stated_memory() {
     let models = gpumodel::models();
     let mut wrong = Vec::new();
     for name in models.machine_names() {

@@ -20,7 +20,7 @@ fn list_and_show_give_json() {
 }
 
 #[test]
-fn check_tells_by_its_exit_code() {
+fn check_reports_by_its_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.toml");
     let path = file.to_str().unwrap();
@@ -38,7 +38,7 @@ fn check_tells_by_its_exit_code() {
 }
 
 #[test]
-fn check_and_show_put_the_memory_together() {
+fn check_and_show_assemble_the_memory() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.toml");
     let path = file.to_str().unwrap();
@@ -47,7 +47,7 @@ fn check_and_show_put_the_memory_together() {
         fs::write(&file, format!("base = \"v100\"\ndescription = \"mine\"\n{line}")).unwrap();
         gpumodel(&["machine", "check", path])
     };
-    // What there is not: the machine cannot be read, and the line is named.
+    // Unknown names: the machine cannot be read, and the error names the line.
     for (key, name, near) in [
         ("standard", "hbm22", "did you mean `hbm2`?"),
         ("standard", "foo", "known: a100-hbm2, accelsim-gddr, accelsim-hbm, gddr5"),
@@ -61,7 +61,7 @@ fn check_and_show_put_the_memory_together() {
         let found = stderr(&gpumodel(&["machine", "show", "v100", "--set", &set]).code(2));
         assert!(found.contains(&format!("--set {set}: `dram.{key}`:")), "{found}");
     }
-    // What does not go together: a check that failed.
+    // An inconsistent machine: a failed check.
     for (section, key, value, set, words) in [
         ("dram", "standard", "\"gddr5\"", "gddr5", "volta is not a consistent memory"),
         ("dram", "standard", "\"./no.toml\"", "./no.toml", "cannot read ./no.toml"),

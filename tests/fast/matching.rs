@@ -1,4 +1,4 @@
-//! Does the integer program find what trying every grouping finds?
+//! Does the integer program equal an exhaustive search over groupings?
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use gpumodel::policy::solve::{
 };
 use proptest::prelude::*;
 
-/// The best sum of efficiencies over every way to take whole groups out of what is
-/// left, found without patterns: by what is left, each answered once.
+/// The best sum of efficiencies over every way to take whole groups out of the rest,
+/// computed without patterns, once for each rest.
 fn best_of_all(slowdown: &[Vec<f64>], places: u32, left: &[u64], known: &mut Known) -> Option<f64> {
     if left.iter().all(|&waiting| waiting == 0) {
         return Some(0.0);
@@ -142,7 +142,7 @@ fn patterns_that_cannot_use_up_the_queue_are_refused() {
     };
     assert_eq!(only(&[&[2, 0], &[0, 2]]).unwrap().groups, [2, 2]);
     assert_eq!(only(&[&[3, 0], &[0, 2]]), Err(NoMatching::Infeasible), "4 is not 3 and 3");
-    assert_eq!(only(&[&[2, 0]]), Err(NoMatching::Infeasible), "nobody takes the others");
+    assert_eq!(only(&[&[2, 0]]), Err(NoMatching::Infeasible), "no group takes the others");
     assert_eq!(only(&[&[2, 0], &[1, 3]]), Err(NoMatching::Infeasible), "4 is not 3 and 1");
     assert_eq!(only(&[]), Err(NoMatching::Infeasible));
     assert!(matching(&[], &[0], Engine::default()).unwrap().groups.is_empty());

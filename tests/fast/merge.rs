@@ -1,9 +1,9 @@
-//! Does a merge say how much of the plan its folders have run?
+//! Does a merge report how much of the plan its folders have run?
 
 use crate::sweep_place::Place;
 
 #[test]
-fn cells_that_no_folder_has_run_are_left() {
+fn cells_that_no_folder_ran_remain() {
     let place = Place::new();
     let plan = "machines = ['warped-slicer']\nschemes = ['left-over', 'even', 'spatial']\n\
         seeds = [1, 2]\n[mixes]\nlists = [['m', 's']]\n";

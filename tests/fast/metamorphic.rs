@@ -1,4 +1,4 @@
-//! Do real traces of one program on several GPUs say what they must have in common?
+//! Do real traces of one program on several GPUs agree where they must?
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use gpumodel::trace::Store;
 
 use crate::rendering::{converted, reference};
 
-/// Of one global instruction: which warp of which CTA touched which addresses.
+/// The addresses of one global instruction, by warp and CTA.
 type Touched = BTreeMap<(u64, u32), Vec<(usize, u64)>>;
 
 /// The global loads and stores of a launch by program counter, true for stores, their

@@ -17,7 +17,7 @@ fn rows(table: &str) -> Vec<Vec<&str>> {
     lines.skip(1).map(|line| line.split(',').collect()).collect()
 }
 
-/// What was measured on the A30.
+/// Measurements of the A30.
 fn measured(quantity: &str) -> f64 {
     let rows = rows(A30);
     let row = rows.iter().find(|row| row[0] == quantity).unwrap();
@@ -89,7 +89,7 @@ fn dependent_loads_cost_what_an_a30_takes() {
 /// 261.5 cycles: Luo et al. 2024), whose file follows those; its HMMA figure is
 /// below the A100's 17.7 (Sun et al. 2022).
 #[test]
-fn where_the_a30_and_other_sources_part_the_file_follows_the_others() {
+fn where_the_a30_and_other_sources_differ_the_file_follows_the_others() {
     let l2 = link("1 R1 LDG.E.STRONG.GPU 1 R1 4 2 0x7f2000000000");
     assert!((l2 / 261.5 - 1.0).abs() < 0.15, "L2 hit: {l2}");
     assert!(measured("L2 hit latency") > 1.8 * l2);
@@ -143,9 +143,9 @@ fn uniform_registers_carry_dependencies_and_constants_do_not() {
     let mixed = pair("1 UR4 UIADD3 1 UR4 0", "1 R2 IADD3 2 R2 UR4 0");
     assert!(mixed > latency, "a vector instruction waits for a uniform one: {mixed}");
     let select = |line| pair(line, "1 UR63 USEL 1 UP6 0");
-    let (told, constant) =
+    let (reported, constant) =
         (select("1 UP6 UISETP.GE.AND 1 UR63 0"), select("1 UP7 UISETP.GE.AND 1 UR63 0"));
-    assert!(told >= latency && constant < 2.1, "UP6 {told}, UP7 {constant}");
+    assert!(reported >= latency && constant < 2.1, "UP6 {reported}, UP7 {constant}");
 }
 
 /// Cycles of a few instructions on a Hopper.
@@ -161,7 +161,7 @@ fn a_wide_uniform_load_covers_a_pair() {
 }
 
 #[test]
-fn several_listed_destinations_are_all_there_are() {
+fn listed_destinations_are_complete() {
     let listed = "2 R4 R6 HMMA.16816.F32 2 R20 R21 0";
     let inside = once(&[listed, "1 R8 FADD 1 R6 0"]);
     let between = once(&[listed, "1 R8 FADD 1 R5 0"]);

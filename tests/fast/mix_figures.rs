@@ -9,7 +9,8 @@ use crate::shown_mixes::{EPOCH, costly, divided, kept, looks, mix, mixes, shared
 use crate::shown_study::apart;
 
 const BLUE: &str = "#0072B2";
-const ORANGE: &str = "#E69F00";
+const VERMILION: &str = "#D55E00";
+const YELLOW: &str = "#F0E442";
 
 fn draw(name: &str, records: &[Analysis]) -> Drawing {
     Figure::named(name).unwrap().draw(&FigureInput::new(records)).unwrap()
@@ -67,7 +68,7 @@ fn each_scheme_has_its_own_order_of_mixes() {
         both([0.6, 0.6], [0.5, 0.8]),
     ];
     let drawing = draw("sorted", &records);
-    let told = |scheme: &str, metric: &str| -> Vec<(String, String)> {
+    let reported = |scheme: &str, metric: &str| -> Vec<(String, String)> {
         let rows = rows(&drawing, &[scheme, metric]);
         rows.into_iter().map(|row| (row[2].clone(), row[3].clone())).collect()
     };
@@ -76,15 +77,15 @@ fn each_scheme_has_its_own_order_of_mixes() {
         let mixes = places.map(|place| format!("PVC+DXTC{place}"));
         ranks.into_iter().zip(mixes.into_iter().chain(["GMEAN".into()])).collect()
     };
-    assert_eq!(told("bp", "STP"), order([" [2]", " [3]", ""]));
-    assert_eq!(told("ugpu", "STP"), order([" [3]", "", " [2]"]));
+    assert_eq!(reported("bp", "STP"), order([" [2]", " [3]", ""]));
+    assert_eq!(reported("ugpu", "STP"), order([" [3]", "", " [2]"]));
     // 1/0.8 with 1/1 is less than 1/0.9 with 1/0.8.
-    assert_eq!(told("ugpu", "ANTT"), order([" [2]", "", " [3]"]));
+    assert_eq!(reported("ugpu", "ANTT"), order([" [2]", "", " [3]"]));
     close(&row(&drawing, &["bp", "STP", "2"])[4], 1.2);
     close(&row(&drawing, &["bp", "STP", ""])[4], (1.5 * 1.0 * 1.2_f64).cbrt());
-    assert!(says(&drawing, "bp: 1.22, 1.65"), "means are beside the names");
+    assert!(says(&drawing, "bp: 1.22, 1.65"), "means follow the names");
     assert_eq!(drawing.plots.len(), 2);
-    // Who makes no progress has no bound, and neither has the mean.
+    // Without progress the slowdown has no bound, and neither has the mean.
     let last = &mut records[2].coruns[1];
     (last.apps[0].slowdown, last.antt) = (f64::INFINITY, f64::INFINITY);
     let drawing = draw("sorted", &records);
@@ -134,8 +135,8 @@ fn an_epoch_s_share_is_what_it_added() {
     check("suite/DXTC", [0.005, 0.02, 0.075, 0.3]);
     // Of each epoch the application with the largest: 0, 6, 2 and 0; 0, 30, 0 and 4.
     check("most", [0.02, 0.06, 0.085, 0.3]);
-    assert!(rows(&drawing, &["PVC+DXTC", "bp"]).is_empty(), "who never looks has no epochs");
-    let [vacated, moving] = [0, 1].map(|plot| bars(&drawing, BLUE, plot));
+    assert!(rows(&drawing, &["PVC+DXTC", "bp"]).is_empty(), "a scheme without looks has no epochs");
+    let [vacated, moving] = [0, 1].map(|plot| bars(&drawing, VERMILION, plot));
     assert_eq!((vacated.len(), moving.len()), (1, 1));
     assert!(says(&drawing, "8.5"), "means in percent");
 }
@@ -153,11 +154,11 @@ fn the_mean_over_mixes_keeps_the_worst_epoch() {
     for (cell, expected) in mean[4..].iter().zip([0.01, 0.04, 0.25 / 3.0, 0.4]) {
         close(cell, expected);
     }
-    assert_eq!(bars(&drawing, BLUE, 1).len(), 3);
+    assert_eq!(bars(&drawing, VERMILION, 1).len(), 3);
 }
 
 #[test]
-fn what_looks_do_not_tell_of_sms_is_not_drawn_as_nothing() {
+fn unreported_sms_are_not_drawn_as_zero() {
     let quiet = |vacating| {
         let mut run = divided(pair("bp-cd-search", &[], [0.6, 0.7]), looks(&[[(0, 0); 2]; 3]));
         let migration = run.apps[0].migration.as_mut().unwrap();
@@ -171,7 +172,7 @@ fn what_looks_do_not_tell_of_sms_is_not_drawn_as_nothing() {
 }
 
 #[test]
-fn schemes_whose_looks_are_not_drawn_are_named() {
+fn schemes_without_drawn_looks_are_named() {
     let epochs = [[(0, 0); 2], [(0, EPOCH / 10), (0, 0)]];
     let mut search = pair("cd-search", &[], [0.6, 0.6]);
     search.decisions = looks(&[[(0, 0); 2]; 2]);
@@ -181,17 +182,17 @@ fn schemes_whose_looks_are_not_drawn_are_named() {
     let record = mix(vec![pair("bp", &[], [0.5, 0.5]), search, late, drawn.clone()]);
     let drawing = draw("reallocation", &[record]);
     let lines: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
-    let told = lines.join(" ");
-    assert!(told.contains("Not drawn: cd-search: no memory channels were owned"), "{told}");
-    assert!(told.contains("Not drawn: ugpu-soft: no run came to its first look"), "{told}");
+    let reported = lines.join(" ");
+    assert!(reported.contains("Not drawn: cd-search: no memory channels were owned"), "{reported}");
+    assert!(reported.contains("Not drawn: ugpu-soft: no run came to its first look"), "{reported}");
     assert!(rows(&drawing, &["PVC+DXTC", "cd-search"]).is_empty());
-    // Who never means to look is not missed.
+    // A scheme without looks is not missed.
     let record = mix(vec![pair("bp", &[], [0.5, 0.5]), drawn]);
     assert!(!says(&draw("reallocation", &[record]), "Not drawn"));
 }
 
 #[test]
-fn the_promise_is_to_who_has_the_high_priority() {
+fn the_promise_is_to_the_high_priority_application() {
     let high = |settings: &[(&str, &str)], plan: serde_json::Value| {
         let mut first = pair("qos-bp", settings, [0.8, 0.7]);
         first.decisions = looks(&[]);
@@ -206,12 +207,12 @@ fn the_promise_is_to_who_has_the_high_priority() {
     assert_eq!(high(&[("target", "0.75")], none.clone()), ["suite/DXTC", "0.7", "0.75", "false"]);
     let asked = [("target", "0.8"), ("high", "0")];
     assert_eq!(high(&asked, first.clone()), ["suite/PVC", "0.8", "0.8", "true"]);
-    let told = [("target", "0.6"), ("high", "2")];
-    assert_eq!(high(&told, first), ["suite/DXTC", "0.7", "0.6", "true"]);
+    let reported = [("target", "0.6"), ("high", "2")];
+    assert_eq!(high(&reported, first), ["suite/DXTC", "0.7", "0.6", "true"]);
 }
 
 #[test]
-fn broken_promises_are_counted_and_bars_stand_by_the_line() {
+fn broken_promises_are_counted_and_bars_are_drawn_at_the_line() {
     let record = |mps: [f64; 2], ugpu: [f64; 2]| {
         let promise = [("target", "0.75"), ("high", "2")];
         let runs = [("qos-mps-share", mps), ("qos-ugpu", ugpu)];
@@ -222,10 +223,10 @@ fn broken_promises_are_counted_and_bars_stand_by_the_line() {
     assert!(says(&drawing, "qos-mps-share (1 of 2 below)"));
     assert!(says(&drawing, "qos-ugpu (0 of 2 below)") && says(&drawing, "target 0.75"));
     close(&row(&drawing, &["GMEAN", "qos-ugpu"])[6], (1.15 * 1.4_f64).sqrt());
-    let (mps, ugpu) = (bars(&drawing, BLUE, 0), bars(&drawing, ORANGE, 0));
+    let (mps, ugpu) = (bars(&drawing, YELLOW, 0), bars(&drawing, VERMILION, 0));
     assert_eq!((mps.len(), ugpu.len()), (2, 2));
     assert!((mps[0].height / ugpu[0].height - 0.8).abs() < 0.01);
-    assert_eq!(bars(&drawing, BLUE, 1).len(), 3, "with the mean of STP");
+    assert_eq!(bars(&drawing, YELLOW, 1).len(), 3, "with the mean of STP");
     let differ = mix(vec![
         pair("qos-bp", &[("target", "0.75")], [0.5, 0.8]),
         pair("qos-ugpu", &[("target", "0.9")], [0.5, 0.8]),
@@ -250,17 +251,22 @@ fn energy_is_that_of_an_instruction_over_the_baseline_s_whole() {
     let first = mix(vec![run("bp", 100, [30.0, 10.0]), run("ugpu", 200, [40.0, 32.0])]);
     let second = mix(vec![run("bp", 10, [3.0, 1.0]), run("ugpu", 10, [2.0, 1.0])]);
     let drawing = draw("energy", &[first.clone(), second]);
-    let told = |scheme: &str| -> Vec<Vec<String>> {
+    let reported = |scheme: &str| -> Vec<Vec<String>> {
         rows(&drawing, &[]).into_iter().filter(|row| row[1] == scheme).collect()
     };
     let check = |row: &[String], expected: [f64; 3]| {
         row[2..].iter().zip(expected).for_each(|(cell, expected)| close(cell, expected));
     };
-    check(&told("bp")[0], [1.0, 0.75, 0.25]);
-    check(&told("ugpu")[0], [0.9, 0.5, 0.4]);
-    check(&told("ugpu")[1], [0.75, 0.5, 0.25]);
+    check(&reported("bp")[0], [1.0, 0.75, 0.25]);
+    check(&reported("ugpu")[0], [0.9, 0.5, 0.4]);
+    check(&reported("ugpu")[1], [0.75, 0.5, 0.25]);
     check(&row(&drawing, &["MEAN", "ugpu"]), [0.825, 0.5, 0.325]);
-    assert_eq!(drawing.plots.len(), 3, "the whole, the GPU, the memory");
+    assert_eq!(drawing.plots.len(), 1);
+    // The GPU's part below in the scheme's colour, the memory's above, pale: 75 of 100.
+    let (gpu, memory) = (bars(&drawing, BLUE, 0), bars(&drawing, "#AAD0E6", 0));
+    assert_eq!((gpu.len(), memory.len()), (3, 3));
+    assert!((gpu[0].height / memory[0].height - 3.0).abs() < 0.05, "{gpu:?} {memory:?}");
+    assert!((memory[0].bottom() - gpu[0].y).abs() < 0.2);
     let over = FigureInput::new(std::slice::from_ref(&first)).against("ugpu");
     let drawing = Figure::named("energy").unwrap().draw(&over).unwrap();
     close(&row(&drawing, &["PVC+DXTC", "bp"])[2], 0.4 / 0.36);
@@ -296,4 +302,30 @@ fn records_written_and_read_again_give_the_same_bytes() {
         assert_eq!(draw(name, &read).svg, draw(name, &records).svg, "{name}");
         assert_eq!(draw(name, &read).csv, draw(name, &records).csv, "{name}");
     }
+}
+
+#[test]
+fn each_machine_has_its_panel_and_its_mean() {
+    let record = |machine: &str, progress| {
+        let mut record = mix(vec![pair("bp", &[], [0.5, 0.5]), pair("ugpu", &[], progress)]);
+        record.machine.name = machine.into();
+        record.machine.hash = machine.into();
+        record
+    };
+    let records = [
+        record("m", [0.5, 0.7]),
+        record("n", [0.9, 0.9]),
+        record("m", [0.5, 0.9]),
+        record("n", [0.9, 0.9]),
+    ];
+    let input = FigureInput::new(&records).against("bp").by("stp");
+    let drawing = Figure::named("normalized").unwrap().draw(&input).unwrap();
+    assert_eq!(drawing.plots.len(), 2);
+    assert!(says(&drawing, "m:") && says(&drawing, "n:"));
+    close(&row(&drawing, &["GMEAN on m", "ugpu"])[4], (1.2_f64 * 1.4).sqrt());
+    close(&row(&drawing, &["GMEAN on n", "ugpu"])[4], 1.8);
+    assert!(rows(&drawing, &["GMEAN"]).iter().all(|row| row[0] != "GMEAN"), "none spans both");
+    let drawing = draw("sorted", &records);
+    assert_eq!(drawing.plots.len(), 4);
+    close(&row(&drawing, &["ugpu", "STP", "", "GMEAN on m"])[4], (1.2_f64 * 1.4).sqrt());
 }

@@ -1,4 +1,4 @@
-//! What does a user with a wrong model file see?
+//! Does a user with a wrong model file get a useful error?
 
 mod given;
 
@@ -71,7 +71,7 @@ fn every_failed_check_is_listed() {
 }
 
 #[test]
-fn a_missing_key_and_an_unknown_name_are_told() {
+fn a_missing_key_and_an_unknown_name_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bare.toml");
     fs::write(&file, "description = \"bare\"\nisa = \"volta\"\n").unwrap();

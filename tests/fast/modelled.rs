@@ -1,4 +1,4 @@
-//! Is the store of a workload model, made without a text, the one that its text gives?
+//! Is a workload model's store, made without text, equal to the store of its text?
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn of_texts(name: &str, scale: f64, folder: &Path) -> Store {
 }
 
 #[test]
-fn a_store_without_a_text_is_that_of_its_text() {
+fn a_store_made_without_text_equals_the_store_of_its_text() {
     // The first two have several chunks: of CTAs that repeat each other, and of others.
     for (name, scale) in [
         ("compute", 1.0),
@@ -61,7 +61,7 @@ fn a_store_without_a_text_is_that_of_its_text() {
 }
 
 #[test]
-fn beside_a_text_that_there_is_not_it_has_no_size() {
+fn the_size_of_a_missing_text_is_unknown() {
     let folder = tempfile::tempdir().unwrap();
     let app = open("saxpy:scale=0.05", &folder.path().join("cache")).unwrap();
     let texts = of_texts("saxpy", 0.05, folder.path());
@@ -79,13 +79,13 @@ fn beside_a_text_that_there_is_not_it_has_no_size() {
         assert!(with[key].as_f64().unwrap() > 0.0, "{key}: {with}");
     }
     let (without, with) = (inspected(&app.store, &[]), inspected(&texts, &[]));
-    let told = "made from a workload model, without text";
-    assert!(without.contains(told) && !without.contains("% of the text"), "{without}");
-    assert!(with.contains("% of the text") && !with.contains(told), "{with}");
+    let reported = "made from a workload model, without text";
+    assert!(without.contains(reported) && !without.contains("% of the text"), "{without}");
+    assert!(with.contains("% of the text") && !with.contains(reported), "{with}");
 }
 
 #[test]
-fn its_bytes_are_the_same_on_any_number_of_threads() {
+fn bytes_are_the_same_on_any_number_of_threads() {
     let bytes = |threads: usize| {
         let folder = tempfile::tempdir().unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -98,7 +98,7 @@ fn its_bytes_are_the_same_on_any_number_of_threads() {
 }
 
 #[test]
-fn a_cta_that_does_what_none_can_is_named_and_leaves_no_store() {
+fn an_impossible_cta_is_named_and_leaves_no_store() {
     let folder = tempfile::tempdir().unwrap();
     let (file, cache) = (folder.path().join("own.toml"), folder.path().join("cache"));
     let code = r#""R2 = LDG.E.SYS R4 [x + 4096 * cta]", "EXIT","#;

@@ -36,7 +36,7 @@ fn needs_no_source(key: &str, value: &serde_json::Value) -> bool {
 }
 
 #[test]
-fn every_number_says_where_it_is_from() {
+fn every_number_has_a_source() {
     let models = gpumodel::models();
     for name in models.machine_names() {
         for row in models.machine(name, &[]).unwrap().listing() {
@@ -47,8 +47,8 @@ fn every_number_says_where_it_is_from() {
     }
 }
 
-/// What kernels do beside each other follows from the model: words of a source that say
-/// that a number was chosen by it.
+/// How kernels run together follows from the model: words of a source that show that a
+/// number was fitted to it.
 const OF_SEVERAL: [&str; 8] =
     ["together", "beside", "pair", "pairs", "queue", "queues", "corun", "coruns"];
 

@@ -1,4 +1,4 @@
-//! Do the opcode tables know what traces hold?
+//! Do the opcode tables know all opcodes of traces?
 
 use gpumodel::core::isa::{Effect, Space, Unit};
 use gpumodel::sim::config::{IsaTable, Resolved};
@@ -123,7 +123,7 @@ fn an_unknown_opcode_goes_by_its_longest_prefix() {
 }
 
 #[test]
-fn timing_is_the_tables_own_then_the_units() {
+fn timing_is_the_tables_or_else_the_units() {
     let v100 = machine("v100");
     let timing = |text: &str| {
         let opcode = v100.isa.opcode(&v100.machine, text);

@@ -1,5 +1,5 @@
-//! Does every paper's file list the workload models of its kernels, and no others, and is
-//! every figure of a mix that is run?
+//! Does every paper's file list the workload models of its kernels, and no others, and does
+//! its part run the mix of every figure?
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -125,7 +125,7 @@ fn mixes(plan: &Value) -> Option<Vec<Names>> {
 }
 
 #[test]
-fn the_mix_of_a_figure_is_one_that_its_part_runs() {
+fn the_mix_of_a_figure_is_run_by_its_part() {
     let models = gpumodel::models();
     let mut found = 0;
     for paper in Paper::all(&models).unwrap() {

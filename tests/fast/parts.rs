@@ -88,7 +88,7 @@ fn instruction_caches_of_sms_add_up_to_the_application() {
 }
 
 #[test]
-fn each_sms_slots_are_told_whole() {
+fn each_sms_slots_add_up() {
     for machine in MACHINES {
         for app in samples(machine, &[]) {
             for sm in app["by_sm"].as_array().unwrap() {
@@ -103,7 +103,7 @@ fn each_sms_slots_are_told_whole() {
 }
 
 /// Requests at the L2 that are not the kernels' own: page walks, code, constants.
-fn beside(app: &Value, key: &str) -> u64 {
+fn other_requests(app: &Value, key: &str) -> u64 {
     let walks = if key.ends_with("hits") { "walk_read_hits" } else { "walk_reads" };
     let code = sum(app, "kernels", &format!("/instruction_cache/l2/{key}"));
     let constants = sum(app, "kernels", &format!("/constant_cache/l2/{key}"));
@@ -116,11 +116,11 @@ fn slices_add_up_to_the_l2_with_walks_code_and_constants() {
     for (machine, others) in MACHINES.into_iter().zip(&mut others) {
         for app in samples(machine, &[]) {
             for key in CACHE {
-                let whole = count(&app, &format!("/l2/{key}")) + beside(&app, key);
+                let whole = count(&app, &format!("/l2/{key}")) + other_requests(&app, key);
                 let parts = sum(&app, "by_slice", &format!("/{key}"));
                 assert_eq!(parts, whole, "{key} {machine} {}", app["app"]);
             }
-            *others += beside(&app, "accesses");
+            *others += other_requests(&app, "accesses");
         }
     }
     // Only the second fetches code, only the third walks.
@@ -154,7 +154,7 @@ fn channels_add_up_to_the_dram() {
 }
 
 #[test]
-fn channels_say_what_queued_writes_spared_them() {
+fn channels_count_requests_absorbed_by_queued_writes() {
     // A small L2 writes back, and what a write fetches is found among the queued writes.
     let small = ["l2.cache.sets=2", "l2.cache.ways=4"];
     let (mut written, mut spared) = (0, 0);

@@ -1,5 +1,5 @@
-//! Do the patterns that the workloads' README names run as it writes them, and is a power
-//! law one on its way into a trace?
+//! Do the patterns of the workloads' README run as written, and does a power law survive
+//! into a trace?
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Do profiles kept in the cache folder change nothing but time?
+//! Do profiles in the cache folder change only time?
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn kept_damaged_and_missing_profiles_give_the_same_record() {
 }
 
 #[test]
-fn a_file_in_place_of_the_folder_costs_nothing_but_time() {
+fn a_file_in_place_of_the_cache_folder_costs_only_time() {
     let cache = tempfile::tempdir().unwrap();
     let fresh = record(cache.path(), "v100");
     let (blocked, profiles) = (tempfile::tempdir().unwrap(), "profiles");

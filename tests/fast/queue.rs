@@ -1,5 +1,5 @@
-//! Is every queue worked off whole, lawfully and as its scheme says, whatever was
-//! done before and on however many threads?
+//! Is every queue completed, within the rules and as its scheme says, whatever was done
+//! before and on any number of threads?
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -139,7 +139,7 @@ fn find<'a>(analysis: &'a Analysis, queue: &str, scheme: &str) -> &'a QueueRun {
 }
 
 #[test]
-fn every_scheme_works_off_generated_queues() {
+fn every_scheme_completes_generated_queues() {
     let place = Place::new();
     for (size, length) in [(2, 8), (3, 9)] {
         let text = format!(
@@ -170,9 +170,9 @@ fn every_scheme_works_off_generated_queues() {
 /// order of arrival; within a class the order is that of arrival.
 fn check_matching(analysis: &Analysis, queue: &str, known: &InterferenceRecord) {
     let ilp = find(analysis, queue, "ilp");
-    let told = ilp.matchings[0].objective;
-    assert!((worth(ilp, known) - told).abs() < 1e-9, "{queue}: {told}");
-    assert!(worth(find(analysis, queue, "even-queue"), known) <= told + 1e-9, "{queue}");
+    let reported = ilp.matchings[0].objective;
+    assert!((worth(ilp, known) - reported).abs() < 1e-9, "{queue}: {reported}");
+    assert!(worth(find(analysis, queue, "even-queue"), known) <= reported + 1e-9, "{queue}");
     let smra = find(analysis, queue, "ilp-smra");
     let members = |run: &QueueRun| run.groups.iter().map(|g| g.jobs.clone()).collect::<Vec<_>>();
     assert_eq!(members(ilp), members(smra), "{queue}: the same groups");
@@ -186,7 +186,7 @@ fn check_matching(analysis: &Analysis, queue: &str, known: &InterferenceRecord) 
 }
 
 #[test]
-fn one_at_a_time_is_alone_and_two_are_a_co_run() {
+fn one_at_a_time_is_a_solo_run_and_two_are_a_co_run() {
     let place = Place::new();
     let queue = place.queue("one.toml", 1, "order = ['m', 'a', 'm', 'c']");
     let analysis = place.record(&["--queue", &queue, "--scheme", "even-queue,ilp"]);
@@ -205,11 +205,11 @@ fn one_at_a_time_is_alone_and_two_are_a_co_run() {
     let together = place.record(&["--scheme", "spatial", &a, &c]);
     let cycles: Vec<u64> = together.coruns[0].apps.iter().map(|app| app.cycles).collect();
     assert_eq!([run.jobs[1].cycles, run.jobs[0].cycles], cycles[..], "in the order of the pool");
-    assert_eq!(run.groups[1].jobs, [2], "nobody is left to run beside the last");
+    assert_eq!(run.groups[1].jobs, [2], "the last job has no partner");
 }
 
 #[test]
-fn sms_of_early_finishers_stay_idle_where_the_queue_says_so() {
+fn sms_of_early_finishers_stay_idle_if_the_queue_demands_it() {
     let place = Place::new();
     let end = |word: &str| {
         let text = format!("early_finishers = '{word}'\norder = ['m', 'a']");
@@ -227,7 +227,7 @@ fn sms_of_early_finishers_stay_idle_where_the_queue_says_so() {
 }
 
 #[test]
-fn nobody_runs_before_it_arrives() {
+fn no_application_runs_before_it_arrives() {
     let place = Place::new();
     let text = "order = [{app = 'c', arrival = 200000}, 'm', {app = 'a', arrival = 10},\n\
                 {app = 'm', arrival = 200000}, 'mc']";
@@ -238,16 +238,16 @@ fn nobody_runs_before_it_arrives() {
         let order: Vec<&str> = run.jobs.iter().map(|job| job.app.as_str()).collect();
         assert_eq!(order, ["m", "mc", "a", "c", "m"], "by arrival");
         let alone = run.groups.iter().find(|group| group.jobs == [2]);
-        assert!(alone.is_some(), "the third runs while nobody else is there");
-        assert_eq!(run.groups[2].start_cycle, 200_000, "the machine waits for who comes");
+        assert!(alone.is_some(), "the third runs alone");
+        assert_eq!(run.groups[2].start_cycle, 200_000, "the machine waits for an arrival");
     }
-    assert_eq!(find(&analysis, "q", "ilp").matchings.len(), 3, "asked when somebody has come");
+    assert_eq!(find(&analysis, "q", "ilp").matchings.len(), 3, "matched after arrivals");
 }
 
 #[test]
-fn slow_downs_that_were_measured_replace_the_probes() {
+fn measured_slow_downs_replace_the_probes() {
     let place = Place::new();
-    // M suffers only beside C, and A only beside MC.
+    // Only C slows M, and only MC slows A.
     let rows = "[interference]\nM = {M=3,MC=1,C=1,A=1}\nMC = {M=3,MC=3,C=1,A=3}\n\
                 C = {M=1,MC=1,C=3,A=1}\nA = {M=1,MC=3,C=1,A=3}";
     let text = |rows: &str| format!("order = ['m', 'mc', 'a', 'c']\n{rows}");
@@ -263,7 +263,7 @@ fn slow_downs_that_were_measured_replace_the_probes() {
 }
 
 #[test]
-fn what_was_found_out_is_not_found_out_again() {
+fn known_results_are_not_computed_again() {
     let place = Place::new();
     let queue = place.queue("q.toml", 2, "[generate]\nlength = 6\ndistributions = ['equal', 'M']");
     let words = ["--queue", &queue, "--scheme", SCHEMES];
@@ -277,7 +277,7 @@ fn what_was_found_out_is_not_found_out_again() {
     };
     let files = kept();
     let texts: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
-    // As if it had been ended early, and one file damaged.
+    // As after an early end, with one damaged file.
     for (number, file) in files.iter().enumerate() {
         match number % 3 {
             0 => fs::remove_file(file).unwrap(),
@@ -289,18 +289,18 @@ fn what_was_found_out_is_not_found_out_again() {
         let again = place.analyze(&[&words[..], &["--threads", threads]].concat()).stdout;
         assert!(again == first, "on {threads} threads");
     }
-    // What an application did alone is asked for only where a group has to run anew.
+    // Solo results are read only when a group must run again.
     let alone = |text: &[u8]| String::from_utf8_lossy(text).contains("{\"Solo\":");
     let whole = |(file, text): (&PathBuf, &Vec<u8>)| fs::read(file).is_ok_and(|now| now == *text);
     let mut groups = files.iter().zip(&texts).filter(|(_, text)| !alone(text));
     assert!(groups.clone().count() > 10 && groups.all(whole));
     files.iter().for_each(|file| fs::write(file, "").unwrap());
     assert!(place.analyze(&words).stdout == first, "from nothing");
-    assert!(kept() == files && files.iter().zip(&texts).all(whole), "all is kept anew");
+    assert!(kept() == files && files.iter().zip(&texts).all(whole), "all is stored again");
 }
 
 #[test]
-fn what_is_known_of_a_group_names_its_members_as_they_are_called_now() {
+fn what_is_known_of_a_group_uses_the_current_names() {
     let place = Place::new();
     let record = |names: [&str; 2]| {
         let [one, other] = names;
@@ -333,12 +333,12 @@ fn every_application_may_be_a_class() {
 }
 
 #[test]
-fn what_cannot_be_a_queue_is_refused() {
+fn an_impossible_queue_is_refused() {
     let place = Place::new();
     let queue = place.queue("q.toml", 2, "order = ['m', 'a']");
-    let refused = |words: &[&str], told: &str| {
+    let refused = |words: &[&str], reported: &str| {
         let error = place.refused(words);
-        assert!(error.contains(told), "{words:?}: {error}");
+        assert!(error.contains(reported), "{words:?}: {error}");
     };
     refused(&["--queue", "no-such.toml"], "no-such.toml");
     let lost = place.path("lost.toml");

@@ -135,7 +135,7 @@ fn a_queue_that_does_not_divide_has_idle_places() {
 
 #[test]
 fn the_tables_show_the_queues() {
-    let text = table::queue(&queued(TWENTY));
+    let text = table::queue(&queued(TWENTY), None);
     let line = |start: &str| {
         let found = text.lines().find(|line| line.trim_start().starts_with(start));
         found.unwrap_or_else(|| panic!("{start} in {text}")).to_string()
@@ -147,14 +147,14 @@ fn the_tables_show_the_queues() {
     assert!(line("M + A").contains("(1, 0, 0, 1)"), "{text}");
     assert!(text.contains("Schedule of equal-1 under ilp-smra"));
     assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
-    assert_eq!(table::queue(&small()), "");
+    assert_eq!(table::queue(&small(), None), "");
 }
 
 #[test]
 fn several_queues_have_their_gains_and_no_schedule() {
     let size = Size { distributions: 5, seeds: 3, ..TWENTY };
     let record = queued(size);
-    let text = table::queue(&record);
+    let text = table::queue(&record, None);
     assert!(!text.contains("Schedule"));
     let mean = |of: &str, seed: u64| {
         let run = |scheme: &str| {

@@ -1,4 +1,4 @@
-//! Does redistribution of SMs and channels end, keep what it must, and favour nobody?
+//! Does redistribution of SMs and channels end, keep what it must, and favour no application?
 
 use gpumodel::policy::solve::{Resources, Slice, Stop, Terms, redistribute};
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn with(slices: &[Slice], parts: &[Resources]) -> Vec<Slice> {
 
 proptest! {
     #[test]
-    fn sums_and_what_everybody_keeps_stay(slices in any_slices(), delta in 1_u32..6, least in 1_u32..6) {
+    fn sums_and_kept_minimums_stay(slices in any_slices(), delta in 1_u32..6, least in 1_u32..6) {
         let terms = terms_of(&slices, delta, least);
         let found = redistribute(&slices, &terms);
         prop_assert!((1..=20).contains(&found.iterations));
@@ -47,7 +47,7 @@ proptest! {
     }
 
     #[test]
-    fn it_comes_to_an_end_that_it_does_not_leave(slices in any_slices(), delta in 1_u32..6) {
+    fn it_ends_in_a_fixed_point(slices in any_slices(), delta in 1_u32..6) {
         let terms = terms_of(&slices, delta, 1);
         let mut parts: Vec<Resources> = slices.iter().map(|slice| slice.has).collect();
         for _ in 0..40 {
@@ -65,7 +65,7 @@ proptest! {
     #[test]
     fn a_mirrored_order_mirrors_the_result(slices in any_slices(), delta in 1_u32..6) {
         let terms = terms_of(&slices, delta, 1);
-        // Of equals the first is taken: nobody is as short of memory as another.
+        // On a tie the first wins; here no two slices are equally short of memory.
         let slices: Vec<Slice> =
             slices.into_iter().map(|slice| Slice { needs: 0, ..slice }).collect();
         let mirrored: Vec<Slice> = slices.iter().rev().copied().collect();
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn sms_leave_only_who_waits_for_memory_and_channels_only_who_computes(
+    fn memory_bound_give_sms_and_compute_bound_give_channels(
         slices in any_slices(), delta in 1_u32..6,
     ) {
         let terms = terms_of(&slices, delta, 1);

@@ -1,4 +1,4 @@
-//! Are the decisions of a record all that its scheme did?
+//! Do a record's decisions describe everything that its scheme did?
 
 use gpumodel::app::{AppName, Unwatched, analyze};
 use gpumodel::report::results::CoRun;
@@ -10,7 +10,7 @@ fn named(folder: &std::path::Path) -> Vec<AppName> {
     ["copy", "tile", "maths"].map(app).into()
 }
 
-/// What a co-run came to.
+/// The outcome of a co-run.
 fn outcome(run: &CoRun) -> String {
     let bare = CoRun {
         scheme: String::new(),
@@ -22,7 +22,7 @@ fn outcome(run: &CoRun) -> String {
 }
 
 #[test]
-fn a_record_run_again_comes_to_the_same() {
+fn a_repeated_record_is_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let apps = named(folder.path());
     let schemes = [&SCHEMES[..], &WORKERS].concat();
@@ -41,7 +41,7 @@ fn a_record_run_again_comes_to_the_same() {
 }
 
 #[test]
-fn what_cannot_be_run_again_is_refused() {
+fn an_unrepeatable_record_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let apps = named(folder.path());
     let analysis = analyze(&together(&apps, "k40c", &["pt"]), &Unwatched).unwrap();

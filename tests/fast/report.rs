@@ -3,7 +3,7 @@
 use std::fs;
 
 use assert_cmd::Command;
-use gpumodel::report::figure::{Choice, FIGURES, Figure, FigureInput};
+use gpumodel::report::figure::{Choice, Drawing, FIGURES, Figure, FigureInput, Sheet};
 use gpumodel::report::results::{Analysis, CellRecord, with_short_names};
 use gpumodel::report::{ReportError, page, table, write_all};
 
@@ -23,7 +23,7 @@ fn a_line_of_the_occupancy_figure_is_the_share_of_its_own_best() {
 }
 
 /// Figures that are kept whole, one per kind of drawing: bars, groups of bars, lines, time.
-/// What the others show is tested by their numbers and their geometry.
+/// Other tests check the rest by numbers and geometry.
 const KEPT: [&str; 4] = ["stalls", "normalized", "curves", "timeline"];
 
 #[test]
@@ -63,7 +63,7 @@ fn stall_bars_are_full() {
 
 #[test]
 fn launches_of_one_kernel_are_weighted_by_cycles() {
-    // Kernel: 2000 cycles at 25 % and 1500 at 10 % long memory: 18.57 %, beside 50 % issued.
+    // Kernel: 2000 cycles at 25 % and 1500 at 10 % long memory: 18.57 %, next to 50 % issued.
     let words: Vec<String> =
         texts(&draw("stalls", &small()).unwrap().svg).into_iter().map(|t| t.words).collect();
     assert!(words.contains(&"one: Kernel ×2".to_string()), "{words:?}");
@@ -76,7 +76,7 @@ fn hit_rates_and_bytes_in_the_figure_are_those_of_the_counters() {
     let svg = draw("traffic", &small()).unwrap().svg;
     let words: Vec<String> = texts(&svg).into_iter().map(|text| text.words).collect();
     // Kernel, two launches: L1 1500 sectors, 1050 hits; L2 450, 350; DRAM 1200.
-    for expected in ["48 kB, 70 % hit", "14.4 kB, 78 % hit", "38.4 kB", "no access"] {
+    for expected in ["48.0", "70 %", "14.4", "78 %", "38.4", "0.0"] {
         assert!(words.contains(&expected.to_string()), "{expected} is not among {words:?}");
     }
 }
@@ -95,6 +95,31 @@ fn a_figure_without_data_is_an_error_that_says_what_is_missing() {
     assert!(draw("roofline", &old).unwrap_err().to_string().contains("peaks"));
 }
 
+/// The figure `name` of `record` with its title.
+fn titled(name: &str, record: &Analysis) -> Drawing {
+    let records = std::slice::from_ref(record);
+    let input = input(name, records).unwrap().on(Sheet { titled: true, ..Sheet::default() });
+    Figure::named(name).unwrap().draw(&input).unwrap()
+}
+
+#[test]
+fn title_and_provenance_are_metadata_and_drawn_on_request() {
+    let record = small();
+    for name in ["stalls", "normalized", "timeline"] {
+        let (plain, titled) = (draw(name, &record).unwrap(), titled(name, &record));
+        let words = |drawing: &Drawing| {
+            texts(&drawing.svg).into_iter().map(|text| text.words).collect::<Vec<_>>().join(" ")
+        };
+        for said in [&plain.title, &plain.provenance] {
+            assert!(!said.is_empty() && plain.svg.contains(said.as_str()), "{name}: {said}");
+            assert!(!words(&plain).contains(said.as_str()), "{name} draws {said}");
+            assert!(words(&titled).contains(said.as_str()), "{name} lacks {said}");
+        }
+        assert!(plain.size.1 < titled.size.1, "{name}");
+        assert_eq!((plain.title, plain.csv), (titled.title, titled.csv));
+    }
+}
+
 #[test]
 fn names_with_markup_stay_text() {
     let mut record = small();
@@ -102,7 +127,7 @@ fn names_with_markup_stay_text() {
     record.solo[0].kernels[0].name = "<&>".into();
     for name in ["stalls", "roofline", "traffic", "timeline"] {
         let words: Vec<String> =
-            texts(&draw(name, &record).unwrap().svg).into_iter().map(|t| t.words).collect();
+            texts(&titled(name, &record).svg).into_iter().map(|t| t.words).collect();
         assert!(words.iter().any(|text| text.contains("<&>")), "{name}: {words:?}");
         assert!(
             words.iter().any(|text| text.contains("a<b>&\"c\"'d\u{fffd}")),
@@ -112,27 +137,27 @@ fn names_with_markup_stay_text() {
 }
 
 #[test]
-fn a_long_title_goes_on_in_a_second_line() {
+fn a_long_title_wraps_to_a_second_line() {
     let mut record = small();
     record.solo[0].app = "applications/a_hundred_thousand_hydrodynamics_nodes_bound".into();
-    let drawing = draw("timeline", &record).unwrap();
-    let told = texts(&drawing.svg);
-    assert!(told.iter().all(|text| text.area.right() <= drawing.size.0), "{told:?}");
-    assert!(told.iter().any(|text| text.words == "over time"), "{told:?}");
+    let drawing = titled("timeline", &record);
+    let reported = texts(&drawing.svg);
+    assert!(reported.iter().all(|text| text.area.right() <= drawing.size.0), "{reported:?}");
+    assert!(reported.iter().any(|text| text.words == "over time"), "{reported:?}");
 }
 
 #[test]
 fn axes_of_sms_say_what_they_count() {
     for (name, title) in [("residency", "SM"), ("sm-share", "SMs")] {
         let drawing = draw(name, &small()).unwrap();
-        let told = texts(&drawing.svg);
-        let titles = told.iter().filter(|text| text.words == title).count();
-        assert_eq!(titles, drawing.plots.len(), "{name}: {told:?}");
+        let reported = texts(&drawing.svg);
+        let titles = reported.iter().filter(|text| text.words == title).count();
+        assert_eq!(titles, drawing.plots.len(), "{name}: {reported:?}");
     }
 }
 
 #[test]
-fn both_roofs_have_their_names_where_the_axis_begins_at_one() {
+fn both_roofs_have_labels_when_the_axis_begins_at_one() {
     let mut record = small();
     let machine = &mut record.machine;
     (machine.core_mhz, machine.peak_warp_instructions_per_cycle) = (1530.0, 320.0);
@@ -143,12 +168,12 @@ fn both_roofs_have_their_names_where_the_axis_begins_at_one() {
     (kernel.cycles, kernel.launch_cycles, kernel.warp_instructions) = (4695, 2000, 34_752);
     (kernel.l2.accesses, kernel.dram.read_sectors, kernel.dram.write_sectors) = (0, 12, 0);
     let drawing = draw("roofline", &record).unwrap();
-    let told = texts(&drawing.svg);
-    let find = |words: &str| told.iter().find(|text| text.words == words);
-    assert!(find("0.1").is_none() && find("1").is_some(), "{told:?}");
+    let reported = texts(&drawing.svg);
+    let find = |words: &str| reported.iter().find(|text| text.words == words);
+    assert!(find("0.1").is_none() && find("1").is_some(), "{reported:?}");
     for name in ["DRAM 898 GB/s", "L2 3.13k GB/s"] {
         let inside = find(name).is_some_and(|text| drawing.plots[0].holds(&text.area));
-        assert!(inside, "{name}: {told:?}");
+        assert!(inside, "{name}: {reported:?}");
     }
 }
 
@@ -180,7 +205,7 @@ fn extreme_values_draw_or_refuse_and_end() {
                 Err(error) => assert!(matches!(error, ReportError::Empty { .. }), "{error}"),
             }
         }
-        assert!(!table::solo(&record).is_empty() && !table::corun(&record).is_empty());
+        assert!(!table::solo(&record, None).is_empty() && !table::corun(&record, None).is_empty());
     }
 }
 
@@ -229,7 +254,7 @@ fn the_report_folder_is_whole_and_the_same_twice() {
 }
 
 #[test]
-fn the_page_escapes_what_comes_from_the_record() {
+fn the_page_escapes_text_of_the_record() {
     let mut record = small();
     record.notes.push("<script>alert(1)</script>".into());
     let page = page(&record, &[]);
@@ -240,19 +265,19 @@ fn the_page_escapes_what_comes_from_the_record() {
 
 #[test]
 fn the_terminal_tables_show_the_record() {
-    let solo = table::solo(&small());
+    let solo = table::solo(&small(), None);
     let line = solo.lines().find(|line| line.trim_start().starts_with("Kernel ")).unwrap();
     let cells: Vec<&str> = line.split_whitespace().collect();
     // 184 000 thread instructions in 3500 cycles; 38 400 B in 1500 cycles beyond launch at 1 GHz.
     let expected = ["Kernel", "2", "3500", "52.57", "50", "%", "70", "%", "78", "%", "25.6"];
     assert_eq!(cells[..expected.len()], expected, "{line}");
-    let corun = table::corun(&small());
+    let corun = table::corun(&small(), None);
     assert!(corun.lines().any(|l| l.contains("even") && l.contains("1.678") && l.contains("8450")));
     assert!(solo.lines().chain(corun.lines()).all(|line| line.chars().count() <= 120));
 }
 
 #[test]
-fn a_timeline_of_several_runs_says_what_there_is_and_how_one_is_chosen() {
+fn a_timeline_of_several_runs_lists_them_and_how_to_choose() {
     let timeline = |records: &[Analysis], app: Option<&str>| {
         let input = FigureInput::new(records);
         let input = app.map_or_else(|| Ok(input.clone()), |app| input.clone().only(app)).unwrap();
@@ -317,6 +342,7 @@ fn figures_show_the_choices_that_they_take_and_no_others() {
             (Choice::Reference, alone),
             (Choice::Baseline, whole.clone().against("nobody")),
             (Choice::Metric, whole.clone().by("beauty")),
+            (Choice::Metrics, whole.clone().showing(&["beauty".to_string()])),
             (Choice::Queue, whole.of("nowhere")),
         ] {
             let (drawn, taken) = (figure.draw(&input), figure.check(choice));
@@ -326,7 +352,7 @@ fn figures_show_the_choices_that_they_take_and_no_others() {
 }
 
 #[test]
-fn plot_refuses_options_that_its_figure_has_no_use_for() {
+fn plot_refuses_options_that_its_figure_does_not_use() {
     for (figure, option, word, known) in [
         ("stalls", "--metric", "stp", "normalized, queues"),
         ("slowdown", "--baseline", "nope", "normalized, queues, makespan, energy"),

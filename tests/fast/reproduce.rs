@@ -1,5 +1,5 @@
-//! Does a reproduction run what a paper's file says, judge it by the rule, and go on where
-//! it was ended?
+//! Does a reproduction run what a paper's file says, judge it by the rule, and resume where
+//! it stopped?
 
 use std::fs;
 use std::path::Path;
@@ -92,7 +92,7 @@ fn rows_are_judged_by_what_the_parts_give() {
     models(&place, &rows);
     let (code, said) = reproduce(&place, "own", &[]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("rows that agree: 2, that do not: 0, not run: 0"), "{said}");
+    assert!(said.contains("rows: agree: 2, same sign: 0, contradict: 0, not run: 0"), "{said}");
     let found = read(&place);
     let [pairs, queue] = &found.papers[0].rows[..] else { panic!("{found:?}") };
     // Both orders of two applications are one mix.
@@ -104,7 +104,7 @@ fn rows_are_judged_by_what_the_parts_give() {
     assert!(report.contains("![makespan, figure 1](own-pairs-makespan.svg)"), "{report}");
     assert!(report.contains("reallocation, figure 2: not drawn"), "{report}");
     assert!(report.contains("What \\| is"), "{report}");
-    // What is printed of an application alone, ours and how far it is.
+    // The printed solo value, ours and the difference.
     assert!(report.contains("table 1.\n\n| value | of | paper | model |"), "{report}");
     let line =
         report.lines().find(|line| line.starts_with("| warp instructions | C, rate 2 | 5 |"));
@@ -115,7 +115,7 @@ fn rows_are_judged_by_what_the_parts_give() {
 }
 
 #[test]
-fn a_row_that_does_not_agree_is_said_and_nothing_runs_twice() {
+fn a_row_that_fails_is_reported_and_nothing_runs_twice() {
     let place = Place::new();
     let rows = [
         row("sequential", "pairs", "makespan", "900.0"),
@@ -126,14 +126,14 @@ fn a_row_that_does_not_agree_is_said_and_nothing_runs_twice() {
     assert_eq!(code, Some(1), "{said}");
     let found = read(&place);
     let verdicts: Vec<Verdict> = found.papers[0].rows.iter().map(|row| row.verdict).collect();
-    assert_eq!(verdicts, [Verdict::Fail, Verdict::Fail]);
+    assert_eq!(verdicts, [Verdict::SameSign, Verdict::Fail]);
     assert_eq!(found.papers[0].rows[1].reasons, ["1 mixes of the set have no value"]);
     assert!(found.papers[0].rows[0].reasons[0].ends_with("300.0 allowed"), "{found:?}");
     // The report of another paper does not replace this one.
     let (code, said) = reproduce(&place, "slate", &["--so-far"]);
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("out holds a report on own, which this one would replace"), "{said}");
-    // Again: from what is there, on any number of threads, byte for byte.
+    // Again: from existing records, on any number of threads, byte for byte.
     let first = place.content("out");
     let times = |folder: &Path| -> Vec<_> {
         let cells = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
@@ -147,7 +147,7 @@ fn a_row_that_does_not_agree_is_said_and_nothing_runs_twice() {
 }
 
 #[test]
-fn what_has_been_run_so_far_is_told_and_nothing_is_run() {
+fn so_far_reports_existing_runs_and_runs_nothing() {
     let place = Place::new();
     models(&place, &[row("sequential", "pairs", "makespan", "[-90.0, 900.0]")]);
     let so_far = |expected: &[&str]| {
@@ -162,13 +162,13 @@ fn what_has_been_run_so_far_is_told_and_nothing_is_run() {
     let swept = ["sweep", plan, "--out", "out/parts/own-pairs", "--cells", "1-2"];
     let (code, said) = place.run(&swept);
     assert_eq!(code, Some(0), "{said}");
-    let report = so_far(&["rows that agree: 1", "not run yet: 3;"]);
+    let report = so_far(&["rows: agree: 1", "not run yet: 3;"]);
     assert!(report.contains("Two pairs. Records: 2. Not run yet: 2."), "{report}");
     assert!(report.contains("One queue. Records: 0. Not run yet: 1."), "{report}");
     assert_eq!(reproduce(&place, "own", &[]).0, Some(0));
-    let report = so_far(&["rows that agree: 1"]);
+    let report = so_far(&["rows: agree: 1"]);
     assert!(!report.contains("Not run yet") && !report.contains("so far"), "{report}");
-    // What cannot be read counts for nothing, as where it is run.
+    // An unreadable record does not count, as in a run.
     let cells = fs::read_dir(place.path("out/parts/own-pairs/cells")).unwrap();
     let record = cells.map(|entry| entry.unwrap().path()).max().unwrap();
     fs::write(record, "{").unwrap();
@@ -177,7 +177,7 @@ fn what_has_been_run_so_far_is_told_and_nothing_is_run() {
 }
 
 #[test]
-fn records_of_another_build_are_not_taken_unasked() {
+fn records_of_another_build_are_not_reused_by_default() {
     let place = Place::new();
     models(&place, &[row("sequential", "pairs", "makespan", "[-90.0, 900.0]")]);
     assert_eq!(reproduce(&place, "own", &[]).0, Some(0));
@@ -201,7 +201,7 @@ fn a_short_version_leaves_out_what_has_none() {
     models(&place, &[row("sequential", "pairs", "stp", "1.0")]);
     let (code, said) = reproduce(&place, "own", &["--quick"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("rows that agree: 0, that do not: 0, not run: 1"), "{said}");
+    assert!(said.contains("rows: agree: 0, same sign: 0, contradict: 0, not run: 1"), "{said}");
 }
 
 #[test]
@@ -216,17 +216,17 @@ fn a_printed_mean_is_marked_where_the_whole_of_its_mixes_has_run() {
         let (code, said) = reproduce(&place, "own", options);
         assert_eq!(code, Some(0), "{said}");
         let svg = fs::read_to_string(place.path("out/own-marked-normalized-makespan.svg")).unwrap();
-        let told = svg.contains("Marks at GMEAN");
+        let reported = svg.contains("Marks at GMEAN");
         let parts = read(&place).papers.remove(0).parts;
         let part = parts.iter().find(|part| part.name == "marked").unwrap();
-        (told, part.figures[0].published_percent.get("even").copied())
+        (reported, part.figures[0].published_percent.get("even").copied())
     };
     assert_eq!(marked(&["--quick"]), (false, None));
     assert_eq!(marked(&[]), (true, Some([-90.0, 900.0])));
 }
 
 #[test]
-fn what_cannot_be_reproduced_is_said() {
+fn an_impossible_reproduction_is_refused() {
     let place = Place::new();
     models(&place, &[row("sequential", "pairs", "speed", "1.0")]);
     let (code, said) = reproduce(&place, "ours", &[]);
@@ -252,7 +252,7 @@ fn what_cannot_be_reproduced_is_said() {
 }
 
 #[test]
-fn a_report_of_something_else_is_spared() {
+fn a_file_that_is_no_report_is_kept() {
     let place = Place::new();
     models(&place, &[row("sequential", "pairs", "stp", "1.0")]);
     let refused = |found: &str| {

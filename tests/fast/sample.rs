@@ -1,4 +1,4 @@
-//! Does a sample of the CTAs tell what all of them would?
+//! Does a sample of the CTAs estimate the whole launch?
 
 use std::path::Path;
 
@@ -87,13 +87,13 @@ fn check_against_whole(trips: &str, half_width: f64, bound: f64) -> KernelRecord
 }
 
 #[test]
-fn equal_ctas_are_told_from_a_part_of_them() {
+fn equal_ctas_are_estimated_from_a_part() {
     let kernel = check_against_whole("40", SampleRequest::HALF_WIDTH, 0.05);
     assert_eq!(kernel.sample.unwrap().strata, 1);
 }
 
 #[test]
-fn two_paths_are_weighted_as_in_the_grid() {
+fn two_paths_are_weighted_by_their_share_of_the_grid() {
     let kernel = check_against_whole("select(hash(cta, 4) == 0, 120, 20)", 0.15, 0.08);
     assert_eq!(kernel.sample.unwrap().strata, 2);
 }
@@ -112,7 +112,7 @@ fn the_seed_alone_decides_the_sample_whatever_the_threads() {
 }
 
 #[test]
-fn what_is_small_or_irregular_runs_whole_and_says_so() {
+fn small_or_irregular_launches_run_whole_with_a_note() {
     let folder = tempfile::tempdir().unwrap();
     let atomic = "RED.E.ADD.STRONG.GPU R4, R2 [x + 4 * global]";
     for (trips, last, wish, reason) in [
@@ -143,7 +143,7 @@ fn an_interval_that_stays_wide_ends_in_a_whole_run() {
 }
 
 #[test]
-fn a_sample_s_record_says_what_no_sample_took() {
+fn a_sample_s_record_names_what_it_did_not_sample() {
     let folder = tempfile::tempdir().unwrap();
     let text = workload("12", STORE);
     let whole = run(folder.path(), &text, None, 0);
@@ -161,7 +161,7 @@ fn a_sample_s_record_says_what_no_sample_took() {
 }
 
 #[test]
-fn sampled_rows_of_the_csv_are_told_from_whole_ones() {
+fn the_csv_marks_sampled_rows() {
     let folder = tempfile::tempdir().unwrap();
     let text = workload("12", STORE);
     let cells = |sample: Option<SampleRequest>| {

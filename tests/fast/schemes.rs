@@ -1,4 +1,4 @@
-//! Does every scheme plan lawfully, whatever it sees?
+//! Does every scheme plan within the rules, whatever it sees?
 
 use gpumodel::core::contract::{
     AppFacts, AppView, Facts, KernelFacts, Plan, Probe, ProbeApp, ProbeResult, Share, View, Wake,
@@ -71,7 +71,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
     })
 }
 
-/// What a decision draws on.
+/// The inputs of a decision.
 #[derive(Clone, Debug)]
 struct Turn {
     wake: u8,
@@ -149,7 +149,7 @@ fn results(probes: &[Probe]) -> Vec<ProbeResult> {
     probes.iter().map(result).collect()
 }
 
-/// At least one active application may run, if there is one.
+/// At least one active application, if any, may run.
 fn serves(facts: &Facts, view: &View, plan: &Plan) -> bool {
     let active = view.apps.iter().any(|app| app.active);
     let served = (0..).zip(&facts.apps).any(|(index, app)| {
@@ -177,7 +177,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn plans_are_lawful_and_serve_somebody(
+    fn plans_are_valid_and_serve_an_application(
         facts in any_facts(),
         turns in proptest::collection::vec(any_turn(), 0..12),
     ) {

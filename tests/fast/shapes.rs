@@ -1,7 +1,7 @@
 //! Do kernels slow down and speed up with CTAs per SM as Warped-Slicer's Fig. 3a
 //! shows: four shapes?
 //!
-//! The kernels lie in `tests/data/shapes`.
+//! The kernels are in `tests/data/shapes`.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
-//! Does every machine run applications under every scheme, to the end, whole and
-//! lawfully? Is what must come out even, even?
+//! Does every machine run applications under every scheme, to the end, whole and within
+//! the rules? Are equal applications equal?
 //!
-//! The kernels lie in `tests/data/sharing`.
+//! The kernels are in `tests/data/sharing`.
 
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,7 @@ pub(crate) fn store(folder: &Path, kernel: &str) -> PathBuf {
     path
 }
 
-/// Each kernel as an application of its own, called `0`, `1`, ... by place.
+/// Each kernel as a separate application, called `0`, `1`, ... by place.
 fn apps(folder: &Path, kernels: &[&str]) -> Vec<AppName> {
     let app = |(place, kernel): (usize, &&str)| AppName {
         name: place.to_string(),
@@ -81,7 +81,7 @@ fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// All of its CTAs ran once, and what it did is what it does alone.
+/// All of its CTAs ran once, and its work equals its work alone.
 fn whole(app: &CoRunApp, alone: &gpumodel::report::results::AppRecord, context: &str) {
     assert!(app.finished && app.runs == 1 && app.killed_ctas == 0, "{context}: {app:?}");
     let ctas = |grid: Dim3| grid.count();
@@ -132,8 +132,8 @@ fn sound(analysis: &Analysis, slots: u32) {
         lawful(run, slots, &context);
         let last = run.apps.iter().map(|app| app.end_cycle).max();
         assert_eq!((Some(run.makespan_cycles), Some(run.cycles)), (last, last), "{context}");
-        // Nobody waits for longer than all of them alone, but for what sharing costs; of
-        // kernels as short as these a worker's tasks cost as much as the blocks.
+        // No application waits longer than all of them take alone, plus the cost of sharing;
+        // for kernels as short as these a worker's tasks cost as much as the blocks.
         let most = if run.apps[0].workers.is_some() { 6.0 } else { 1.3 };
         assert!(float(run.cycles) < most * float(sequence), "{context}: {} cycles", run.cycles);
         let shares: f64 = run.apps.iter().map(|app| app.dram_share).sum();
@@ -185,7 +185,7 @@ fn the_record_is_the_same_on_one_and_two_threads() {
 }
 
 #[test]
-fn who_is_alone_under_a_scheme_is_as_fast_as_alone() {
+fn a_single_application_under_a_scheme_is_as_fast_as_alone() {
     let folder = tempfile::tempdir().unwrap();
     let mut schemes = SCHEMES.to_vec();
     schemes.push("solo");
@@ -237,7 +237,7 @@ fn the_schemes_for_two_applications_refuse_three() {
 }
 
 #[test]
-fn identical_applications_fare_alike() {
+fn identical_applications_progress_equally() {
     let folder = tempfile::tempdir().unwrap();
     // 192 CTAs of each: 16 SMs hold 4 and 4 in six waves, or 8 SMs 8 of each in three.
     let schemes = ["fcfs", "even", "spatial", SCHEMES[5]];
@@ -249,7 +249,7 @@ fn identical_applications_fare_alike() {
 }
 
 #[test]
-fn streams_share_the_bandwidth_by_what_they_ask_and_the_smaller_share_suffers_more() {
+fn streams_share_bandwidth_by_demand_and_the_smaller_share_suffers_more() {
     let folder = tempfile::tempdir().unwrap();
     let mix = apps(folder.path(), &["stream", "trickle"]);
     let mut request = together(&mix, "warped-slicer", &["fcfs", "even"]);

@@ -1,5 +1,5 @@
-//! Records for the tests that show them: the committed one, and one with more
-//! of everything.
+//! Records for the tests that show them: the committed one, and one with more of
+//! everything.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

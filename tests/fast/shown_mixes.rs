@@ -47,8 +47,8 @@ pub(crate) fn looks(epochs: &[[(u64, u64); 2]]) -> Vec<DecisionRecord> {
             app.moving_cycles += moving;
             app.pages_moved += moving / 1000;
         }
-        let told = sum.iter().any(|app| app.pages_moved > 0);
-        let moved = if told { sum.to_vec() } else { Vec::new() };
+        let reported = sum.iter().any(|app| app.pages_moved > 0);
+        let moved = if reported { sum.to_vec() } else { Vec::new() };
         let (cycle, wake) = (count * EPOCH, "as asked".into());
         DecisionRecord { cycle, wake, moved, ..DecisionRecord::default() }
     };
@@ -64,7 +64,7 @@ pub(crate) fn costly(mut run: CoRun, instructions: u64, [gpu, memory]: [f64; 2])
     run
 }
 
-/// `run` with channels of its own and with `looks` at its epochs.
+/// `run` with private channels and with `looks` at its epochs.
 pub(crate) fn divided(mut run: CoRun, looks: Vec<DecisionRecord>) -> CoRun {
     let last = looks.last().map(|look| look.moved.clone()).unwrap_or_default();
     for (place, app) in run.apps.iter_mut().enumerate() {

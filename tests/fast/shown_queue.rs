@@ -10,7 +10,7 @@ use crate::shown::small;
 const CLASSES: [&str; 4] = ["M", "MC", "C", "A"];
 const SCHEMES: [&str; 4] = ["even-queue", "profile-based", "ilp", "ilp-smra"];
 
-/// What a made-up record of queues has.
+/// The contents of a made-up record of queues.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     pub(crate) jobs: u64,
@@ -180,21 +180,21 @@ fn interference(jobs: u64) -> InterferenceRecord {
     }
 }
 
-/// What the paper says of some cells.
+/// The paper's values of some cells.
 fn published() -> Vec<PublishedSlowdown> {
-    let told = |disturbs: &str, suffers: &str, low, high| PublishedSlowdown {
+    let reported = |disturbs: &str, suffers: &str, low, high| PublishedSlowdown {
         disturbs: disturbs.into(),
         suffers: suffers.into(),
         low,
         high,
     };
     vec![
-        told("C", "M", 1.76, 1.76),
-        told("M", "MC", 1.78, 1.78),
-        told("MC", "M", 2.05, 2.05),
-        told("M", "A", 1.06, 1.20),
-        told("A", "M", 1.06, 1.51),
-        told("M", "C", 1.50, 1.61),
+        reported("C", "M", 1.76, 1.76),
+        reported("M", "MC", 1.78, 1.78),
+        reported("MC", "M", 2.05, 2.05),
+        reported("M", "A", 1.06, 1.20),
+        reported("A", "M", 1.06, 1.51),
+        reported("M", "C", 1.50, 1.61),
     ]
 }
 

@@ -64,7 +64,7 @@ fn facts(names: &[&str]) -> Facts {
     }
 }
 
-/// Slate with what runs alone of a millisecond say of each benchmark.
+/// Slate with profiles of each benchmark from solo runs of a millisecond.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -139,7 +139,7 @@ fn all_pairs_with_rg_run_together_and_the_other_ten_in_turns() {
 }
 
 #[test]
-fn the_queue_is_searched_for_one_that_goes_with_who_runs() {
+fn the_queue_is_searched_for_a_partner_of_the_running_application() {
     let facts = facts(&["BS", "TR", "MM", "RG"]);
     let (mut scheme, plan) = started(&facts, "slate");
     assert_eq!(ranges(&plan), [Some((0, 15)), None, None, Some((15, 15))]);
@@ -147,7 +147,7 @@ fn the_queue_is_searched_for_one_that_goes_with_who_runs() {
     let seen = view(5000, Wake::KernelEnd(AppId(0)), &[true; 4]);
     let plan = scheme.decide(&facts, &seen).unwrap();
     assert_eq!(ranges(&plan), [None, Some((0, 15)), None, Some((15, 15))], "RG stays where it is");
-    // RG ends: TR goes with nobody.
+    // RG ends: TR has no partner.
     let seen = view(6000, Wake::AppEnd(AppId(3)), &[true, true, true, false]);
     let plan = scheme.decide(&facts, &seen).unwrap();
     assert_eq!(ranges(&plan), [None, Some((0, 30)), None, None]);
@@ -160,7 +160,7 @@ fn the_queue_is_searched_for_one_that_goes_with_who_runs() {
 }
 
 #[test]
-fn an_arrival_resizes_who_runs() {
+fn an_arrival_resizes_the_running_application() {
     let mut facts = facts(&["GS", "RG"]);
     facts.apps[1].arrival = 4000;
     let (mut scheme, plan) = started(&facts, "slate");
@@ -171,7 +171,7 @@ fn an_arrival_resizes_who_runs() {
 }
 
 #[test]
-fn saturation_gives_the_kernel_with_more_traffic_what_it_can_use() {
+fn saturation_gives_the_kernel_with_more_traffic_all_that_it_can_use() {
     let facts = facts(&["RG", "TR"]);
     let (_, plan) = started(&facts, "slate:split=saturate");
     assert_eq!(ranges(&plan), [Some((0, 21)), Some((21, 9))]);
@@ -183,7 +183,7 @@ fn saturation_gives_the_kernel_with_more_traffic_what_it_can_use() {
     clippy::cast_sign_loss,
     reason = "whole numbers of a test"
 )]
-fn hosts_take_the_published_parts_of_an_applications_time() {
+fn host_overheads_are_the_published_parts_of_an_applications_time() {
     let facts = facts(&["BS", "RG"]);
     let (_, plan) = started(&facts, "slate");
     let form = plan.workers(AppId(0)).unwrap();

@@ -25,25 +25,25 @@ fn says(drawing: &Drawing, words: &str) -> bool {
 fn speed_is_over_the_most_of_a_line_for_each_resource() {
     let drawing = drawn("slice-speed", &sliced(2, false)).unwrap();
     let rows = rows(&drawing);
-    let told = |app: &str, resource: &str| -> Vec<(String, f64)> {
+    let reported = |app: &str, resource: &str| -> Vec<(String, f64)> {
         let own = rows.iter().filter(|row| row[0] == app && row[2] == resource);
         own.map(|row| (row[3].clone(), row[5].parse().unwrap())).collect()
     };
     // The first computes: channels change nothing, SMs everything.
-    assert!(told("BO", "channels").iter().all(|(_, speed)| (speed - 1.0).abs() < 1e-9));
+    assert!(reported("BO", "channels").iter().all(|(_, speed)| (speed - 1.0).abs() < 1e-9));
     let sms: Vec<(String, f64)> =
         [(20, 0.25), (40, 0.5), (60, 0.75), (80, 1.0)].map(|(n, s)| (n.to_string(), s)).into();
-    assert_eq!(told("BO", "sms"), sms);
+    assert_eq!(reported("BO", "sms"), sms);
     // The second has 53 per channel: 1696 with all, less than 40 SMs could.
-    let channels: Vec<f64> = told("FD", "channels").iter().map(|point| point.1).collect();
+    let channels: Vec<f64> = reported("FD", "channels").iter().map(|point| point.1).collect();
     assert_eq!(channels, [0.125, 0.25, 0.5, 0.75, 1.0]);
-    assert!(told("FD", "sms").iter().all(|(_, speed)| (speed - 1.0).abs() < 1e-9));
+    assert!(reported("FD", "sms").iter().all(|(_, speed)| (speed - 1.0).abs() < 1e-9));
     assert_eq!(drawing.plots.len(), 2);
     assert!(says(&drawing, "FD (40 SMs)") && says(&drawing, "FD (16 channels)"));
 }
 
 #[test]
-fn speed_is_over_half_of_the_machine_where_that_ran() {
+fn speed_is_over_half_of_the_machine_if_it_ran() {
     let mut records = sliced(2, false);
     records.iter_mut().for_each(|record| record.machine.sms = 80);
     let drawing = drawn("slice-speed", &records).unwrap();
@@ -55,7 +55,7 @@ fn speed_is_over_half_of_the_machine_where_that_ran() {
     };
     assert_eq!(speeds("BO", "sms"), [0.5, 1.0, 1.5, 2.0]);
     assert_eq!(speeds("FD", "channels"), [0.25, 0.5, 1.0, 1.5, 2.0]);
-    // Nobody had all channels: that there are 32 only a pair shows, who divide them.
+    // No run had all channels: only a pair, which divides them, shows that there are 32.
     for record in &mut records {
         record.coruns.retain(|run| run.apps[0].channels < 32);
     }
@@ -76,7 +76,7 @@ fn speed_is_over_half_of_the_machine_where_that_ran() {
 }
 
 #[test]
-fn a_map_has_a_cell_for_every_division_and_a_dash_for_who_is_missing() {
+fn a_map_has_a_cell_for_every_division_and_a_dash_for_missing_applications() {
     let drawing = drawn("slice-surface", &[surface([1, 0], false)]).unwrap();
     assert_eq!(rows(&drawing).len(), 8);
     assert_eq!(texts(&drawing.svg).iter().filter(|text| text.words == "–").count(), 1);
@@ -87,14 +87,14 @@ fn a_map_has_a_cell_for_every_division_and_a_dash_for_who_is_missing() {
 }
 
 #[test]
-fn what_is_left_out_is_said() {
+fn omissions_are_reported() {
     let drawing = drawn("slice-surface", &surfaces(6, false)).unwrap();
     assert!(says(&drawing, "2 more pairs are not drawn"));
     assert!(says(&drawn("slice-speed", &sliced(9, false)).unwrap(), "more lines are not drawn"));
 }
 
 #[test]
-fn values_that_no_map_can_show_are_left_out() {
+fn values_that_no_map_can_show_are_omitted() {
     for value in [f64::NAN, f64::INFINITY, 0.0] {
         let mut pair = surface([1, 0], false);
         pair.coruns.iter_mut().for_each(|run| run.stp = value);

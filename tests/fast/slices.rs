@@ -1,5 +1,5 @@
-//! Do slices of SMs and memory channels behave as UGPU says (ISCA 2025)? Two own kernels
-//! (`tests/data/slices`), one bound by memory and one by arithmetic, on machine `ugpu`.
+//! Do slices of SMs and memory channels behave as UGPU says (ISCA 2025)? Two kernels
+//! (`tests/data/slices`), one memory-bound and one compute-bound, run on machine `ugpu`.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -79,7 +79,7 @@ fn under<'a>(analysis: &'a Analysis, scheme: &str) -> &'a CoRun {
 }
 
 #[test]
-fn every_scheme_that_gives_channels_runs_to_the_end_and_says_what_moved() {
+fn every_scheme_that_gives_channels_ends_and_reports_moves() {
     let analysis = whole();
     assert!(analysis.coruns.len() >= 8);
     for run in &analysis.coruns {
@@ -104,7 +104,7 @@ fn pages_that_move_inside_the_memory_cost_least_and_those_of_all_channels_most()
 }
 
 #[test]
-fn the_memory_bound_one_gets_channels_for_sms() {
+fn the_memory_bound_application_trades_sms_for_channels() {
     let parts = parts(under(whole(), "ugpu"));
     assert_eq!(parts[0], [(40, 16), (40, 16)]);
     let [sweep, count] = parts[1][..] else { panic!("{parts:?}") };
@@ -138,7 +138,7 @@ fn the_order_of_two_applications_changes_nothing_where_nothing_is_shared() {
 fn the_order_of_two_applications_mirrors_decisions_also_where_tlbs_are_shared() {
     let [one, other] = both_orders(&["bp", "ugpu:epoch=20000"], &[]);
     for (one, other) in one.coruns.iter().zip(&other.coruns) {
-        // Later decisions rest on counters that differ by who was first at the L2 TLB.
+        // Later decisions use counters that depend on the order at the L2 TLB.
         let both = [parts(one), mirrored(other)];
         assert_eq!(both[0].first(), both[1].first(), "{}", one.scheme);
         assert_eq!(both[0].get(1), both[1].get(1), "{}", one.scheme);
@@ -148,7 +148,7 @@ fn the_order_of_two_applications_mirrors_decisions_also_where_tlbs_are_shared() 
 }
 
 #[test]
-fn larger_pages_move_with_a_mapping_of_their_own() {
+fn larger_pages_move_with_a_separate_mapping() {
     let set = [("translation.page_bytes", "65536"), ("dram.mapping", "ugpu-64k")];
     let analysis = run(&["sweep", "count"], &["ugpu:epoch=20000"], &set, "cycles=60000");
     let migration = app(&analysis.coruns[0], "sweep").migration.unwrap();

@@ -1,5 +1,5 @@
 //! Does `sweep --engine slurm` write and submit what the sweep needs, each cell once, and after a
-//! loss what is missing? A few words of shell stand for the cluster.
+//! loss the missing ones? A small shell script replaces the cluster.
 
 use std::fs;
 
@@ -60,7 +60,7 @@ impl<'a> Cluster<'a> {
         fs::write(self.0.path(name), text).unwrap();
     }
 
-    /// What was submitted with words before the script, from the last call on.
+    /// Submissions with arguments before the script, from the last call on.
     fn calls(&self) -> Vec<String> {
         let text = fs::read_to_string(self.0.path("calls")).unwrap_or_default();
         let name = |line: &str| {
@@ -75,7 +75,7 @@ impl<'a> Cluster<'a> {
         fs::read_to_string(path).unwrap()
     }
 
-    /// What a script asks for, as `mem` or `time`.
+    /// A script's request, as `mem` or `time`.
     fn asked(&self, label: &str, what: &str) -> u64 {
         let (text, begin) = (self.script(label), format!("#SBATCH --{what}="));
         let line = text.lines().find_map(|line| line.strip_prefix(&begin)).unwrap();
@@ -172,7 +172,7 @@ fn cells_that_ran_out_of_memory_or_time_ask_for_more_of_it() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_missing_is_submitted_again_and_comes_to_the_same_tables() {
+fn missing_cells_are_submitted_again_and_give_the_same_tables() {
     let place = Place::new();
     let (plan, cluster) = (place.plan("plan", PLAN), Cluster::new(&place));
     cluster.write("run", "");
@@ -199,7 +199,7 @@ fn what_is_missing_is_submitted_again_and_comes_to_the_same_tables() {
 
 #[cfg(unix)]
 #[test]
-fn a_submission_that_fails_halfway_says_what_lives() {
+fn a_submission_that_fails_halfway_lists_the_submitted_jobs() {
     let place = Place::new();
     let (plan, cluster) = (place.plan("plan", PLAN), Cluster::new(&place));
     cluster.write("refuse", "");
@@ -222,7 +222,7 @@ fn a_submission_that_fails_halfway_says_what_lives() {
 }
 
 #[test]
-fn a_machine_without_slurm_is_told_so_before_anything_is_begun() {
+fn a_machine_without_slurm_is_refused_before_the_run() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     let mut command = place.command(&["sweep", &plan, "--out", "out", "--engine", "slurm"]);
@@ -233,7 +233,7 @@ fn a_machine_without_slurm_is_told_so_before_anything_is_begun() {
 }
 
 #[test]
-fn scripts_pass_on_what_changes_the_work() {
+fn scripts_pass_on_the_options_that_change_the_work() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     let options = ["--engine", "slurm", "--print", "--tasks", "1", "--cells", "6-8,10"];
@@ -252,7 +252,7 @@ fn scripts_pass_on_what_changes_the_work() {
 
 #[cfg(unix)]
 #[test]
-fn scripts_come_to_the_same_tables() {
+fn scripts_give_the_same_tables() {
     let place = Place::new();
     let (plan, cluster) = (place.plan("plan", PLAN), Cluster::new(&place));
     cluster.write("run", "");
@@ -268,7 +268,7 @@ fn scripts_come_to_the_same_tables() {
 
 #[cfg(unix)]
 #[test]
-fn a_script_refuses_a_plan_that_has_other_cells_by_now() {
+fn a_script_refuses_a_plan_whose_cells_have_changed() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     let options = ["--engine", "slurm", "--print", "--tasks", "1", "--cells", "4-6"];
@@ -277,7 +277,7 @@ fn a_script_refuses_a_plan_that_has_other_cells_by_now() {
     let run = |script: &str| {
         let mut shell = std::process::Command::new("sh");
         shell.arg(place.path("out/slurm").join(script));
-        // As where the site gives jobs no variables of who submits them.
+        // As at a site whose jobs do not inherit the submitter's variables.
         shell.env("SLURM_ARRAY_TASK_ID", "0").env("HOME", place.path("home"));
         shell.env_remove("GPUMODEL_CACHE").env_remove("XDG_CACHE_HOME");
         let output = shell.output().unwrap();
@@ -288,7 +288,7 @@ fn a_script_refuses_a_plan_that_has_other_cells_by_now() {
     assert!(code == Some(2) && said.contains("plan.toml: has other cells than when"), "{said}");
     assert!(said.contains("write and submit the scripts again"), "{said}");
     assert!(!place.path("out/sweep.json").exists());
-    // The cells of the task alone, by the plan that they are of.
+    // Only the cells of the task, by their plan.
     place.plan("plan", PLAN);
     assert_eq!(run("cells-1.sh").0, Some(0));
     assert!(!place.path("out/cells.csv").exists(), "the job after the array writes it");
@@ -296,7 +296,7 @@ fn a_script_refuses_a_plan_that_has_other_cells_by_now() {
     assert_eq!(run("tables.sh").0, Some(130), "the others are left");
     let rows = fs::read_to_string(place.path("out/cells.csv")).unwrap();
     assert_eq!(rows.lines().count(), 4);
-    assert!(!place.path("home").exists(), "jobs use the cache of who wrote the scripts");
+    assert!(!place.path("home").exists(), "jobs use the cache of the scripts' author");
 }
 
 #[cfg(unix)]
@@ -314,7 +314,7 @@ fn the_line_that_submits_is_one_for_a_shell() {
 }
 
 #[test]
-fn what_is_for_slurm_alone_is_refused_without_it() {
+fn options_for_slurm_are_refused_without_it() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     for typed in [

@@ -1,4 +1,4 @@
-//! Do the solvers find what trying every split finds?
+//! Do the solvers equal an exhaustive search over splits?
 
 use gpumodel::policy::solve::{
     Amount, Curve, Demand, Sample, Split, Unsolved, exact, water_filling,
@@ -94,8 +94,8 @@ fn agree(total: Amount, demands: &[Demand]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// After Algorithm 1 nobody can take the next step: it leaves nothing unused
-/// that would help.
+/// After Algorithm 1 no kernel can take the next step: it leaves nothing useful
+/// unused.
 fn saturated(total: Amount, demands: &[Demand]) -> Result<(), TestCaseError> {
     let Ok(filled) = water_filling(total, demands) else { return Ok(()) };
     for (place, demand) in demands.iter().enumerate() {

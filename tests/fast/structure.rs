@@ -1,4 +1,4 @@
-//! Does each crate depend on those below it alone, and do files stay short? Does every
+//! Does each crate depend only on those below it, and do files stay short? Does every
 //! file of tests open with its question, and run?
 
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ fn src() -> PathBuf {
 }
 
 #[test]
-fn crates_depend_on_those_below_alone() {
+fn crates_depend_only_on_lower_crates() {
     for entry in fs::read_dir(src()).unwrap().map(Result::unwrap) {
         let manifest = entry.path().join("Cargo.toml");
         if !manifest.exists() {

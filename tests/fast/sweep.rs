@@ -1,5 +1,5 @@
-//! Does a sweep run every cell of its plan once, as `analyze` would, whoever else works
-//! in its folder, and say what it did?
+//! Does a sweep run every cell of its plan once, as `analyze` would, even when another
+//! process works in its folder, and report what it did?
 
 mod plans;
 mod shown;
@@ -41,7 +41,7 @@ fn table(path: &Path) -> Vec<BTreeMap<String, String>> {
 }
 
 #[test]
-fn a_cell_is_what_analyze_says() {
+fn a_cell_equals_the_record_of_analyze() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     let (code, said) = place.sweep(&plan, "out", &[]);
@@ -70,7 +70,7 @@ fn a_cell_is_what_analyze_says() {
 }
 
 #[test]
-fn cells_are_found_out_once_and_the_plan_may_grow() {
+fn cells_are_computed_once_and_the_plan_may_grow() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     let (code, _) = place.sweep(&plan, "out", &["--cells", "1-6"]);
@@ -107,7 +107,7 @@ fn one_source_may_have_several_names() {
     );
 }
 
-/// Keys of the plan `one` with model files of its own: a standard and a mapping named by
+/// Keys of the plan `one` with separate model files: a standard and a mapping named by
 /// their files, each with two contents under one name, and a folder of models.
 fn keys_of_models(
     place: &Place,
@@ -249,7 +249,7 @@ fn a_plan_that_cannot_be_run_leaves_nothing() {
 }
 
 #[test]
-fn cells_that_are_not_there_are_refused_before_anything_is_begun() {
+fn missing_cells_are_refused_before_the_run() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     for (cells, words) in [
@@ -265,7 +265,7 @@ fn cells_that_are_not_there_are_refused_before_anything_is_begun() {
             assert!(!place.path("out").exists(), "{cells}");
         }
     }
-    // As many as the plan multiplies out to, but one machine is there twice.
+    // As many as the plan's product, but one machine appears twice.
     let twice = place.plan("twice", &PLAN.replace("=20,30", "=20,20"));
     let (code, said) = place.sweep(&twice, "out", &["--cells", "7-12"]);
     assert!(code == Some(2) && said.contains("from 1 to 6, found 7-12"), "{said}");
@@ -289,8 +289,8 @@ fn a_dry_run_names_the_cells_and_writes_nothing() {
             && said.contains("This rests on"),
         "{said}"
     );
-    let told = |words: &str| said.lines().filter(|line| line.contains(words)).count();
-    assert_eq!((told("left-over"), told("s + m"), told("=30")), (4, 6, 6), "{said}");
+    let reported = |words: &str| said.lines().filter(|line| line.contains(words)).count();
+    assert_eq!((reported("left-over"), reported("s + m"), reported("=30")), (4, 6, 6), "{said}");
     let (_, some) = place.sweep(&plan, "out", &["--dry-run", "--cells", "8-9"]);
     let lines = |said: &str| said.lines().map(str::to_owned).collect::<Vec<_>>();
     let row = |said: &str, number: &str| {
@@ -304,7 +304,7 @@ fn a_dry_run_names_the_cells_and_writes_nothing() {
 }
 
 #[test]
-fn a_dry_run_says_what_is_done_and_goes_by_what_it_took() {
+fn a_dry_run_lists_done_cells_and_predicts_from_their_times() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     let (code, said) = place.sweep(&plan, "out", &["--cells", "3-6"]);
@@ -321,7 +321,7 @@ fn a_dry_run_says_what_is_done_and_goes_by_what_it_took() {
 }
 
 #[test]
-fn threads_and_memory_change_no_byte() {
+fn threads_and_the_memory_limit_change_no_byte() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     for (out, options) in
@@ -348,7 +348,7 @@ fn parts_merge_to_the_whole_and_versions_do_not_mix() {
     let (code, said) = place.run(&["merge", "a", "b", "--out", "joined"]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(place.content("joined"), place.content("whole"));
-    // As if it had been killed on its way.
+    // As after a kill.
     let joined = SweepFiles::new(&place.path("joined"));
     fs::remove_file(joined.list()).unwrap();
     fs::remove_file(place.path("joined/apps.csv")).unwrap();
@@ -363,7 +363,7 @@ fn parts_merge_to_the_whole_and_versions_do_not_mix() {
     assert!(code == Some(2) && said.contains("joined holds 12 cells"), "{said}");
     let (code, said) = place.run(&["merge", "a", "m", "--out", "x"]);
     assert!(code == Some(2) && said.contains("m: expected the folder of a sweep"), "{said}");
-    // Of another version.
+    // A record of another version.
     let files = SweepFiles::new(&place.path("b"));
     let cells = files.cells().unwrap();
     let build = cells[0].build.clone();

@@ -1,4 +1,4 @@
-//! Is a workload model's trace a trace, and the same however it is asked for?
+//! Is a workload model's trace valid, and the same in any order of access?
 
 use std::fs;
 
@@ -43,7 +43,7 @@ fn masks(text: &str, warp: u32) -> Vec<String> {
 }
 
 #[test]
-fn a_branch_and_a_loop_part_the_lanes() {
+fn a_branch_and_a_loop_diverge_the_lanes() {
     let code = r#"
         { when = "lane < 4", body = ["FADD"], else = ["FMUL"] },
         { loop = "k", count = "lane % 3", counter = "R4", body = ["R2 = FFMA R2, R3"] },
@@ -79,7 +79,7 @@ fn a_branch_and_a_loop_part_the_lanes() {
 }
 
 #[test]
-fn a_branch_that_no_lane_takes_runs_nothing_of_it() {
+fn a_branch_that_no_lane_takes_runs_no_instruction() {
     let code = r#"
         { when = "cta > 5", body = ["FADD"] },
         { when = "thread >= 32", body = ["EXIT"], else = ["FMUL"] },
@@ -227,7 +227,7 @@ fn read_all(text: &str) -> Vec<(Dim3, Vec<Vec<Record>>)> {
 }
 
 #[test]
-fn texts_and_streams_say_the_same() {
+fn texts_and_streams_agree() {
     for name in gpumodel::trace::workload::names(&gpumodel::models()).into_iter() {
         // A hundredth of MD5Hash or of UGPU's benchmarks would be millions of instructions.
         let long = name == "md5hash" || name.starts_with("ugpu-");
@@ -237,7 +237,7 @@ fn texts_and_streams_say_the_same() {
             let kernel = workload.kernel(index);
             let ctas = read_all(text);
             assert_eq!(ctas.len() as u64, kernel.cta_count(), "{name}");
-            // Backwards: a warp's instructions do not depend on who was asked before.
+            // Backwards: a warp's instructions do not depend on earlier requests.
             for (ordinal, (position, warps)) in ctas.iter().enumerate().rev() {
                 assert_eq!(kernel.cta(ordinal as u64).position(), *position);
                 assert_eq!(warps.len(), kernel.cta(ordinal as u64).warp_count() as usize);
@@ -252,7 +252,7 @@ fn texts_and_streams_say_the_same() {
 }
 
 #[test]
-fn warps_walked_on_other_threads_say_the_same() {
+fn warps_walked_on_other_threads_are_equal() {
     let workload = Workload::load_scaled("two-streams", &gpumodel::models(), 0.02).unwrap();
     let kernel = workload.kernel(1);
     let here: Vec<_> = (0..2).map(|warp| streamed(&kernel, 0, warp)).collect();
@@ -270,7 +270,7 @@ fn warps_walked_on_other_threads_say_the_same() {
 }
 
 #[test]
-fn a_header_says_what_the_file_says() {
+fn a_header_repeats_what_the_file_says() {
     let workload = Workload::load_scaled("two-streams", &gpumodel::models(), 0.01).unwrap();
     let text = &texts(&workload)[3];
     for line in [
@@ -311,7 +311,7 @@ fn launches_repeat_in_rows_and_rounds() {
 }
 
 #[test]
-fn a_barrier_may_stand_in_a_loop_that_a_cta_runs_alike() {
+fn a_loop_that_all_warps_run_equally_may_contain_a_barrier() {
     let code = "{ loop = 'k', count = '1 + hash(cta, 4)', body = ['BAR.SYNC'] }, 'EXIT'";
     let workload = parse(&small(code)).unwrap();
     let barriers = |warp| streamed(&workload.kernel(0), 1, warp).len();
@@ -319,7 +319,7 @@ fn a_barrier_may_stand_in_a_loop_that_a_cta_runs_alike() {
 }
 
 #[test]
-fn equal_seeds_give_equal_traces_and_others_do_not() {
+fn equal_seeds_give_equal_traces_and_different_seeds_do_not() {
     let text = fs::read_to_string(workloads().join("gather.toml")).unwrap();
     let with = |text: &str| {
         let workload = Workload::parse("gather", "gather.toml", text.to_owned(), 0.01).unwrap();

@@ -1,4 +1,4 @@
-//! Does `synth` write what is asked for, and list what there is?
+//! Does `synth` write the requested trace and list the workloads?
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn the_verb_writes_the_same_folder_however_it_is_named() {
 }
 
 #[test]
-fn the_file_that_the_notes_show_runs() {
+fn the_example_file_of_the_readme_runs() {
     let notes = fs::read_to_string(workloads().join("README.md")).unwrap();
     let (_, text) = notes.split_once("```toml\n").unwrap();
     let (text, _) = text.split_once("```").unwrap();
@@ -53,7 +53,7 @@ fn the_file_that_the_notes_show_runs() {
 }
 
 #[test]
-fn a_name_or_a_scale_typed_wrong_is_answered_with_what_was_meant() {
+fn a_mistyped_name_or_scale_is_refused_with_a_suggestion() {
     let folder = tempfile::tempdir().unwrap();
     let failing = |name: &str, word: &str| {
         let target = folder.path().join("none");
@@ -79,7 +79,7 @@ fn a_name_or_a_scale_typed_wrong_is_answered_with_what_was_meant() {
 }
 
 #[test]
-fn a_folder_that_holds_something_is_spared_and_an_empty_one_is_filled() {
+fn a_full_folder_is_kept_and_an_empty_one_is_filled() {
     let folder = tempfile::tempdir().unwrap();
     let write = |workload: &str, name: &str| {
         let mut synth = program();
@@ -145,7 +145,7 @@ fn the_list_has_every_workload_in_columns_by_paper() {
 }
 
 #[test]
-fn the_list_has_the_models_of_a_users_paper_or_says_which_it_lacks() {
+fn the_list_has_the_models_of_a_users_paper_or_names_the_missing_ones() {
     let folder = tempfile::tempdir().unwrap();
     let [papers, models] = ["papers", "workloads"].map(|name| folder.path().join(name));
     fs::create_dir(&papers).unwrap();
@@ -171,7 +171,7 @@ fn the_list_has_the_models_of_a_users_paper_or_says_which_it_lacks() {
 
 #[cfg(unix)]
 #[test]
-fn the_script_finds_the_constant_with_which_a_value_was_made() {
+fn the_script_finds_the_constant_that_made_a_value() {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("mine.toml");
     let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/workloads/compute.toml");

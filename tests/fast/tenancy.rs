@@ -60,10 +60,14 @@ fn machine(kernels: Vec<KernelFacts>) -> Facts {
     }
 }
 
-/// What the scheme is told of its probes: an application alone with `ctas` workers on
+/// The scheme's probes: an application alone with `ctas` workers on
 /// every SM takes `time(app, ctas)` cycles.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cycles of a test")]
-fn told(scheme: &dyn Scheme, facts: &Facts, time: impl Fn(u16, u32) -> f64) -> Vec<ProbeResult> {
+fn reported(
+    scheme: &dyn Scheme,
+    facts: &Facts,
+    time: impl Fn(u16, u32) -> f64,
+) -> Vec<ProbeResult> {
     let row = |probe: gpumodel::core::contract::Probe| {
         let app = probe.apps[0];
         let cycles = time(app.0, probe.plan.quota(app, 0)) as u64;
@@ -101,11 +105,11 @@ fn view(now: u64, wake: Wake, apps: Vec<(bool, Option<u64>)>) -> View {
 /// Fig. 6: A runs with five CTAs, B comes and both have three, B takes its last block
 /// and A grows.
 #[test]
-fn a_shrinks_when_b_comes_and_grows_when_b_takes_its_last_block() {
+fn a_shrinks_when_b_arrives_and_grows_when_b_takes_its_last_block() {
     let mut facts = machine(vec![kernel("A", 3000, 384, 24, 0), kernel("B", 3000, 288, 16, 0)]);
     facts.apps[1].arrival = 100_000;
     let mut scheme = Choice::parse("sim:latency_us=10:window=0").unwrap().make();
-    let probes = told(scheme.as_ref(), &facts, |_, ctas| 3e6 / f64::from(ctas));
+    let probes = reported(scheme.as_ref(), &facts, |_, ctas| 3e6 / f64::from(ctas));
     // Application 1 asks; ten microseconds are 7450 cycles.
     let plan = scheme.start(&facts, &probes).unwrap();
     assert_eq!(quotas(&plan), [None, None]);
@@ -129,7 +133,7 @@ fn a_shrinks_when_b_comes_and_grows_when_b_takes_its_last_block() {
     let seen = view(907_450, Wake::At(907_450), vec![(true, Some(990)), (true, Some(0))]);
     let plan = scheme.decide(&facts, &seen).unwrap();
     assert_eq!(quotas(&plan), [Some(5), None]);
-    // A takes its last block, and nobody is left to be told.
+    // A takes its last block, and no application is left to notify.
     let last = Wake::LastTaskStarted(AppId(0));
     let seen = view(2_000_000, last, vec![(true, Some(0)), (false, None)]);
     assert_eq!(quotas(&scheme.decide(&facts, &seen).unwrap()), [None, None]);
@@ -139,7 +143,7 @@ fn a_shrinks_when_b_comes_and_grows_when_b_takes_its_last_block() {
 fn messages_that_come_together_are_answered_together() {
     let facts = machine(vec![kernel("A", 3000, 384, 24, 0), kernel("B", 3000, 256, 16, 0)]);
     let mut scheme = Choice::parse("sim:latency_us=10").unwrap().make();
-    let probes = told(scheme.as_ref(), &facts, |_, ctas| 3e6 / f64::from(ctas));
+    let probes = reported(scheme.as_ref(), &facts, |_, ctas| 3e6 / f64::from(ctas));
     scheme.start(&facts, &probes).unwrap();
     let seen = view(7450, Wake::At(7450), vec![(true, None), (true, None)]);
     let plan = scheme.decide(&facts, &seen).unwrap();
@@ -155,10 +159,10 @@ fn messages_that_come_together_are_answered_together() {
 }
 
 #[test]
-fn where_one_cta_each_does_not_fit_all_have_one_and_wait_at_the_block_scheduler() {
+fn where_one_cta_each_does_not_fit_each_has_a_quota_of_one_and_waits() {
     let facts = machine(vec![kernel("A", 100, 256, 40, 30_000), kernel("B", 100, 256, 40, 30_000)]);
     let mut scheme = Choice::parse("sim:latency_us=0").unwrap().make();
-    let probes = told(scheme.as_ref(), &facts, |_, ctas| 1e6 / f64::from(ctas));
+    let probes = reported(scheme.as_ref(), &facts, |_, ctas| 1e6 / f64::from(ctas));
     let plan = scheme.start(&facts, &probes).unwrap();
     assert_eq!(quotas(&plan), [Some(1), Some(1)]);
     assert!(plan.reason().contains("does not fit"), "{}", plan.reason());
@@ -176,8 +180,8 @@ fn any_kernel() -> impl Strategy<Value = KernelFacts> {
         })
 }
 
-/// What the workers of a plan take of an SM, and what one of each takes.
-fn taken(facts: &Facts, told: &[Option<u32>]) -> (Vec<[u32; 4]>, [u32; 4]) {
+/// The resources of an SM that a plan's workers take, and those of one of each.
+fn taken(facts: &Facts, reported: &[Option<u32>]) -> (Vec<[u32; 4]>, [u32; 4]) {
     let form = Persistent { register_factor: 1.23, more_shared_bytes: 8, ..Persistent::bare() };
     let need = |app: &AppFacts| {
         let kernel = form.of(&app.kernels[0], facts);
@@ -185,9 +189,9 @@ fn taken(facts: &Facts, told: &[Option<u32>]) -> (Vec<[u32; 4]>, [u32; 4]) {
     };
     let needs: Vec<[u32; 4]> = facts.apps.iter().map(need).collect();
     let mut sum = [0; 4];
-    for (need, told) in needs.iter().zip(told) {
+    for (need, reported) in needs.iter().zip(reported) {
         for (sum, need) in sum.iter_mut().zip(need) {
-            *sum += told.unwrap_or(0) * need;
+            *sum += reported.unwrap_or(0) * need;
         }
     }
     (needs, sum)
@@ -195,7 +199,7 @@ fn taken(facts: &Facts, told: &[Option<u32>]) -> (Vec<[u32; 4]>, [u32; 4]) {
 
 proptest! {
     #[test]
-    fn it_never_plans_what_does_not_fit(
+    fn no_plan_exceeds_the_machine(
         kernels in proptest::collection::vec(any_kernel(), 2..5),
         speeds in proptest::collection::vec(0.1_f64..10.0, 5),
         bends in proptest::collection::vec(0.0_f64..1.2, 5),
@@ -206,17 +210,17 @@ proptest! {
             let app = usize::from(app);
             1e6 * speeds[app] / f64::from(ctas).powf(bends[app])
         };
-        let probes = told(scheme.as_ref(), &facts, time);
+        let probes = reported(scheme.as_ref(), &facts, time);
         let plan = scheme.start(&facts, &probes).unwrap();
-        let told = quotas(&plan);
+        let reported = quotas(&plan);
         let limits = [65_536, 49_152, 64, 16];
-        let (needs, sum) = taken(&facts, &told);
+        let (needs, sum) = taken(&facts, &reported);
         let ones: [u32; 4] = std::array::from_fn(|part| needs.iter().map(|need| need[part]).sum());
         if ones.iter().zip(limits).all(|(one, limit)| *one <= limit) {
-            prop_assert!(sum.iter().zip(limits).all(|(sum, limit)| *sum <= limit), "{:?} {:?}", told, sum);
-            prop_assert!(told.iter().all(|quota| quota.is_some_and(|quota| quota > 0)));
+            prop_assert!(sum.iter().zip(limits).all(|(sum, limit)| *sum <= limit), "{:?} {:?}", reported, sum);
+            prop_assert!(reported.iter().all(|quota| quota.is_some_and(|quota| quota > 0)));
         } else {
-            prop_assert!(told.iter().all(|&quota| quota == Some(1)), "{:?}", told);
+            prop_assert!(reported.iter().all(|&quota| quota == Some(1)), "{:?}", reported);
         }
     }
 }
@@ -239,9 +243,9 @@ fn exhaustive(whole: Amount, candidates: &[Candidate]) -> f64 {
     best
 }
 
-/// Algorithm 1 against trying everything, on 4000 random sets of two to four kernels: no
-/// gap. Only who has most time left is given more, so that nobody has more than the
-/// longest time asks of him; when that one cannot have more, nothing is shorter.
+/// Algorithm 1 against exhaustive search, on 4000 random sets of two to four kernels: no
+/// gap. Only the kernel with most time left gets more, so none has more than the longest
+/// time requires; when that kernel cannot have more, no split is shorter.
 #[test]
 fn the_greedy_choice_is_the_best_of_all() {
     let whole =

@@ -1,4 +1,4 @@
-//! Is the result the same on any number of threads, and the error too?
+//! Are result and error the same on any number of threads?
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -19,7 +19,7 @@ fn analyze(cache: &Path, threads: &str, words: &[&str]) -> Output {
 }
 
 #[test]
-fn applications_side_by_side_give_the_record_of_one_after_the_other() {
+fn parallel_applications_give_the_record_of_sequential_ones() {
     let cache = tempfile::tempdir().unwrap();
     let samples = ["matmul-tiled", "two-streams", "saxpy", "histogram", "reduce", "compute"];
     let samples = samples.map(|name| format!("traces/samples/{name}"));
@@ -48,7 +48,7 @@ fn damaged(folder: &Path, name: &str) -> PathBuf {
 }
 
 #[test]
-fn the_error_told_is_that_of_the_first_application_that_fails() {
+fn the_reported_error_is_the_first_failing_applications() {
     let folder = tempfile::tempdir().unwrap();
     // The large application keeps a thread busy while later ones have failed.
     let (first, second) = (damaged(folder.path(), "one.gpt"), damaged(folder.path(), "two.gpt"));

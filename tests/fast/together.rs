@@ -31,6 +31,7 @@ fn bars(drawing: &Drawing, fill: &str) -> Vec<gpumodel::report::figure::Area> {
 
 const BLUE: &str = "#0072B2";
 const ORANGE: &str = "#E69F00";
+const VERMILION: &str = "#D55E00";
 
 #[test]
 fn normalized_bars_are_shares_of_the_baseline_s() {
@@ -56,7 +57,7 @@ fn normalized_bars_are_shares_of_the_baseline_s() {
     assert!(words.contains(&"2.08".to_string()), "the mean is written: {words:?}");
     assert!(words.iter().any(|text| text.contains("1 of 3 mixes lack")), "{words:?}");
     // Bars of left-over are as high as each other, those of 4.0 four times as high.
-    let (base, other) = (bars(&drawing, BLUE), bars(&drawing, ORANGE));
+    let (base, other) = (bars(&drawing, BLUE), bars(&drawing, VERMILION));
     assert_eq!((base.len(), other.len()), (4, 4));
     assert!((other[1].height - 4.0 * base[1].height).abs() < 0.5, "{base:?} {other:?}");
 }
@@ -82,7 +83,7 @@ fn slowdowns_are_written_above_their_bars() {
     record.coruns[0].apps[1].slowdown = f64::INFINITY;
     let drawing = draw("slowdown", &[record]);
     let words: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
-    for expected in ["1.2", "∞", "1.3", "1.1"] {
+    for expected in ["1.20", "∞", "1.30", "1.10"] {
         assert!(words.contains(&expected.to_string()), "{expected} is not among {words:?}");
     }
     assert_eq!(bars(&drawing, ORANGE).len(), 1, "no bar without bound");
@@ -90,7 +91,7 @@ fn slowdowns_are_written_above_their_bars() {
 }
 
 #[test]
-fn stacks_alone_and_together_stand_side_by_side() {
+fn stacks_alone_and_together_are_adjacent() {
     let drawing = draw("shared-stalls", &[small()]);
     let words: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
     let runs = ["alone", "left-over", "even"];
@@ -123,16 +124,14 @@ fn curves_hold_the_sampled_points_and_the_choice() {
             .filter(|node| node.has_tag_name(shape) && node.attribute("fill") == Some(fill));
         assert_eq!(full.count(), 2, "one mark per application, and one in the legend");
     }
-    // Mirrored: the ticks of the second application run from the right.
+    // Both have one axis.
     let texts = texts(&drawing.svg);
     let plot = drawing.plots[0];
-    let mut above: Vec<_> = texts
-        .iter()
-        .filter(|t| t.area.bottom() < plot.y && t.area.bottom() > plot.y - 8.0)
-        .collect();
-    above.sort_by(|a, b| a.area.x.total_cmp(&b.area.x));
-    let ticks: Vec<&str> = above.iter().map(|text| text.words.as_str()).collect();
-    assert_eq!(ticks, ["3", "2", "1"]);
+    let below = |y: f64| y > plot.bottom() && y < plot.bottom() + 8.0;
+    let mut ticks: Vec<_> = texts.iter().filter(|text| below(text.area.y)).collect();
+    ticks.sort_by(|a, b| a.area.x.total_cmp(&b.area.x));
+    let ticks: Vec<&str> = ticks.iter().map(|text| text.words.as_str()).collect();
+    assert_eq!(ticks, ["1", "2", "3", "4"]);
 }
 
 #[test]
@@ -159,7 +158,7 @@ fn hostile_numbers_end() {
 }
 
 #[test]
-fn cells_of_the_residency_figure_are_as_long_as_the_stay() {
+fn cells_of_the_residency_figure_are_as_long_as_the_residence() {
     let drawing = draw("residency", &[small()]);
     let plot = drawing.plots[1];
     let per_cycle = plot.width / 8450.0;
@@ -168,7 +167,8 @@ fn cells_of_the_residency_figure_are_as_long_as_the_stay() {
     // Four SMs with two intervals of 1000 cycles each: half of the SM, then a fifth.
     assert_eq!(even.len(), 8, "{even:?}");
     for area in &even {
-        assert!((area.width - 1000.0 * per_cycle).abs() < 0.2, "{area:?}");
+        // A box runs a little into the next.
+        assert!((area.width - 1000.0 * per_cycle).abs() < 0.5, "{area:?}");
     }
     assert!((even[0].height / even[1].height - 2.0).abs() < 0.1, "4 and 2 of 8 steps: {even:?}");
     let lines = rows(&drawing.csv);
@@ -178,7 +178,7 @@ fn cells_of_the_residency_figure_are_as_long_as_the_stay() {
 }
 
 #[test]
-fn figures_of_co_runs_say_that_there_is_none() {
+fn figures_of_co_runs_refuse_a_record_without_any() {
     let mut record = small();
     record.coruns.clear();
     for figure in FIGURES.iter().filter(|figure| figure.source == Source::CoRuns) {
@@ -209,12 +209,12 @@ fn figures_of_co_runs_say_that_there_is_none() {
 }
 
 #[test]
-fn the_terminal_shows_what_schemes_did() {
+fn the_terminal_shows_the_decisions_of_schemes() {
     let mut record = together(8, 4, 6);
     record.coruns[0].notes.push("who: what".into());
     (record.coruns[0].makespan_cycles, record.coruns[0].antt) = (0, f64::INFINITY);
     (record.coruns[1].energy_joules, record.coruns[1].harmonic_speedup) = (0.0125, 0.456);
-    let text = table::corun(&record);
+    let text = table::corun(&record, None);
     let lines: Vec<&str> = text.lines().collect();
     let cells = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
     let first = cells(lines[1]);
@@ -241,10 +241,10 @@ fn no_two_rows_of_the_terminal_have_the_same_name() {
     }
     record.coruns.push(record.coruns[3].clone());
     record.coruns[4].parameters.insert("channels".into(), "16".into());
-    let text = table::corun(&record);
+    let text = table::corun(&record, None);
     let lines: Vec<&str> = text.lines().collect();
-    // A name that is too long for a line goes on in the next one; what does not differ is
-    // not told.
+    // A name that is too long for a line continues in the next one; common parts are
+    // omitted.
     let begins = |place: usize, name: &str| {
         assert!(lines[place].trim_start().starts_with(name), "{name}: {text}");
     };
@@ -259,43 +259,47 @@ fn no_two_rows_of_the_terminal_have_the_same_name() {
 }
 
 #[test]
-fn channels_are_told_where_they_are_divided() {
+fn channels_are_reported_where_they_are_divided() {
     let mut record = together(2, 4, 2);
     for app in record.coruns.iter_mut().flat_map(|run| &mut run.apps) {
         (app.channels, app.mean_sms, app.mean_channels) = (32, Some(4.0), Some(32.0));
     }
-    assert!(!table::corun(&record).contains("channels"));
+    assert!(!table::corun(&record, None).contains("channels"));
     let owner = &mut record.coruns[1].apps[1];
     (owner.channels, owner.mean_channels) = (24, Some(23.5));
     owner.migration = Some(MigrationRecord { pages: 70, pages_moved: 11, ..Default::default() });
-    let text = table::corun(&record);
+    let text = table::corun(&record, None);
     let cells = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
     let lines: Vec<Vec<String>> = text.lines().map(cells).collect();
     let head = lines.iter().position(|line| line.contains(&"channels".to_string())).unwrap();
-    let told: Vec<&[String]> = lines[head + 1..head + 5].iter().map(|line| &line[6..8]).collect();
-    assert_eq!(told, [["4.0", "32.0"], ["4.0", "32.0"], ["4.0", "32.0"], ["4.0", "23.5"]]);
+    let reported: Vec<&[String]> =
+        lines[head + 1..head + 5].iter().map(|line| &line[6..8]).collect();
+    assert_eq!(reported, [["4.0", "32.0"], ["4.0", "32.0"], ["4.0", "32.0"], ["4.0", "23.5"]]);
     let moved = lines.iter().position(|line| line.contains(&"vacating".to_string())).unwrap();
     assert_eq!(lines[moved + 1][2..], ["70", "11", "0", "0", "0"], "{text}");
 }
 
 #[test]
-fn names_of_swept_mixes_leave_out_what_all_share() {
+fn names_of_swept_mixes_omit_common_parts() {
     let mut records = vec![together(2, 4, 3), together(2, 4, 3)];
     for (record, cycles) in records.iter_mut().zip(["20", "30"]) {
         record.overrides.insert("l1.latency_cycles".into(), cycles.into());
     }
     for name in ["normalized", "slowdown"] {
         let drawing = draw(name, &records);
-        let told: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
-        assert!(["20", "30"].iter().all(|label| told.iter().any(|words| words == label)));
+        let reported: Vec<String> =
+            texts(&drawing.svg).into_iter().map(|text| text.words).collect();
+        let all = reported.join(" ").replace("- ", "-");
+        let labels = ["20", "30"].map(|cycles| format!("L1 latency {cycles} cycles"));
+        assert!(labels.iter().all(|label| all.contains(label)), "{reported:?}");
         let shared = "All: application-0+application-1 on tiny.";
-        assert!(told.iter().any(|words| words == shared), "{told:?}");
+        assert!(reported.iter().any(|words| words == shared), "{reported:?}");
         assert!(drawing.csv.contains("application-0+application-1 l1.latency_cycles=20,"));
     }
 }
 
 #[test]
-fn more_than_four_mixes_stand_in_two_columns() {
+fn more_than_four_mixes_form_two_columns() {
     let mixes: Vec<Analysis> = (2..14).map(|sms| together(2, sms, 3)).collect();
     let four = draw("slowdown", &mixes[..4]);
     assert!(four.plots.iter().all(|plot| plot.x < 240.0));
@@ -306,7 +310,7 @@ fn more_than_four_mixes_stand_in_two_columns() {
 }
 
 #[test]
-fn the_figure_of_schemes_leaves_out_what_no_run_says() {
+fn the_figure_of_schemes_omits_values_that_no_run_has() {
     let words = |record: Analysis| -> Vec<String> {
         texts(&draw("schemes", &[record]).svg).into_iter().map(|text| text.words).collect()
     };
@@ -315,7 +319,7 @@ fn the_figure_of_schemes_leaves_out_what_no_run_says() {
     (record.coruns[0].energy_joules, record.coruns[1].energy_joules) = (0.25, 0.125);
     record.coruns[1].antt = f64::INFINITY;
     let shown = words(record);
-    for expected in ["nJ/instr", "1.16k", "579", "∞"] {
+    for expected in ["nJ/instr", "1157", "579", "∞"] {
         assert!(shown.contains(&expected.to_string()), "{expected} is not among {shown:?}");
     }
 }
@@ -335,7 +339,7 @@ fn the_report_of_a_co_run_holds_its_figures_and_their_values() {
 }
 
 #[test]
-fn plot_writes_the_values_beside_the_figure() {
+fn plot_writes_the_values_next_to_the_figure() {
     let folder = tempfile::tempdir().unwrap();
     let (svg, csv) = (folder.path().join("a.svg"), folder.path().join("a.csv"));
     let plot = |figure: &str, more: &[&str]| {

@@ -1,4 +1,4 @@
-//! Is bad input refused with its place, without a panic, leaving nothing behind?
+//! Is bad input refused with its place, without a panic or leftover files?
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ fn wrong_headers_name_their_line() {
 }
 
 #[test]
-fn a_file_of_no_format_is_told_what_there_is() {
+fn a_file_of_unknown_format_is_refused_with_the_known_formats() {
     let said = error(b"hello\n");
     let trace = "an Accel-Sim trace, which starts with `-kernel name = …`; or a `.tracez`, which \
                  starts with the same and has a NUL byte";
@@ -79,7 +79,7 @@ fn a_file_of_no_format_is_told_what_there_is() {
 }
 
 #[test]
-fn a_text_that_ends_within_a_block_is_told_as_cut_off() {
+fn a_text_that_ends_within_a_block_is_reported_as_truncated() {
     let begin = GROUPED.find("#BEGIN_TB").unwrap() + 2;
     for cut in begin..GROUPED.len() {
         let text = &GROUPED[..cut];

@@ -1,4 +1,4 @@
-//! Is a kept conversion used when it is right, and made again when it is not?
+//! Is a cached conversion used when valid, and made again otherwise?
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn only(cache: &Path, ending: &str) -> PathBuf {
 }
 
 #[test]
-fn damaged_conversions_are_made_again_and_that_is_said() {
+fn damaged_conversions_are_made_again_with_a_note() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");
     let source = sample("reduce");
@@ -54,7 +54,7 @@ fn a_list_is_converted_again_when_a_file_elsewhere_changes() {
     fs::create_dir_all(&traces).unwrap();
     let trace = traces.join("one.traceg.xz");
     let copy = |name: &str| fs::copy(sample(name).join("kernel-1.traceg.xz"), &trace).unwrap();
-    // A list names files of its own folder; a link there may lead anywhere.
+    // A list names files in its folder; a link there may lead anywhere.
     std::os::unix::fs::symlink(&traces, lists.join("kernels")).unwrap();
     let list = lists.join("kernelslist.g");
     fs::write(&list, "kernels/one.traceg.xz\n").unwrap();
@@ -67,7 +67,7 @@ fn a_list_is_converted_again_when_a_file_elsewhere_changes() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_is_one_error() {
+fn a_read_only_cache_is_one_error() {
     let folder = tempfile::tempdir().unwrap();
     let source = sample("saxpy");
     let taken = folder.path().join("taken");

@@ -1,5 +1,5 @@
-//! Do filters take the same launches and CTAs of raw text, grouped text and stores,
-//! and say what there is when they take nothing?
+//! Do filters select the same launches and CTAs of raw text, grouped text and stores,
+//! and list the choices when they select nothing?
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn taken(kernel: &Kernel, ctas: &str) -> Vec<usize> {
     }
 }
 
-/// The store of `text`, of which the filter takes a part, or why there is none.
+/// The store of the filtered part of `text`, or the reason for its absence.
 fn part(text: &str, filter: &Filter, folder: &Path) -> Result<Store, String> {
     let input = folder.join("kernel-1.trace");
     fs::write(&input, text).unwrap();
@@ -66,7 +66,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn a_part_is_what_a_trace_of_it_would_be(
+    fn a_part_equals_a_trace_of_that_part(
         kernel in kernel(),
         ctas in prop_oneof!["first:[1-4]", "0-[0-3]", "[12]-[2-4]"],
     ) {
@@ -144,7 +144,7 @@ fn text_store_and_filtered_store_run_the_same_part() {
 }
 
 #[test]
-fn a_filter_that_takes_nothing_says_what_there_is() {
+fn a_filter_that_selects_nothing_lists_the_choices() {
     let bench = Bench(tempfile::tempdir().unwrap());
     let output = bench.0.path().join("none.gpt");
     let output = output.to_str().unwrap();
@@ -181,7 +181,7 @@ fn text_written_from_a_store_obeys_the_filters() {
 }
 
 #[test]
-fn ids_that_nothing_has_and_launches_left_out_are_said() {
+fn unknown_ids_and_skipped_launches_are_reported() {
     let bench = Bench(tempfile::tempdir().unwrap());
     let output = bench.0.path().join("some.gpt");
     let words = ["--kernels", "1,77"];
@@ -196,7 +196,7 @@ fn ids_that_nothing_has_and_launches_left_out_are_said() {
 }
 
 #[test]
-fn what_is_left_of_a_store_may_be_nothing_and_then_no_folder_is_written() {
+fn an_empty_selection_of_a_store_writes_no_folder() {
     let bench = Bench(tempfile::tempdir().unwrap());
     let [store, text] = ["all.gpt", "text"].map(|name| bench.0.path().join(name));
     let [from, to] = [&store, &text].map(|path| path.to_str().unwrap());

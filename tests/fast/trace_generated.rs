@@ -198,14 +198,14 @@ fn raw_lines_may_end_in_an_equals_sign() {
     compare_all(&converted(&input, folder.path()), 0, &text);
 }
 
-/// What follows `-accelsim tracer version = ` in headers; nothing: no such line.
+/// The value after `-accelsim tracer version = ` in headers; empty: no such line.
 const VERSIONS: &[&str] = &["", "1.2", "3", "4", "5", "6"];
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn stores_come_back_from_the_text_that_is_written_of_them(
+    fn stores_survive_a_round_trip_through_text(
         kernel in kernel(),
         version in prop::sample::select(VERSIONS),
         in_frames in any::<bool>(),
@@ -263,7 +263,7 @@ fn bases(text: &str) -> (Vec<u64>, u64) {
 }
 
 #[test]
-fn the_shared_half_of_an_asynchronous_copy_goes() {
+fn the_shared_half_of_an_asynchronous_copy_is_dropped() {
     let global = vec![0x7f00_0000_0000, 0x7f00_0000_0400];
     assert_eq!(bases(&copies("", 5, " 0")), (global.clone(), 4));
     // Late version 4 prints immediates and doubles; early version 4 does neither.
@@ -272,7 +272,7 @@ fn the_shared_half_of_an_asynchronous_copy_goes() {
 }
 
 #[test]
-fn further_leading_fields_are_passed_over() {
+fn extra_leading_fields_are_skipped() {
     assert_eq!(bases(&copies("17 3 ", 5, " 0")), bases(&copies("", 5, " 0")));
     assert_eq!(bases(&copies("1 2 3 4 5 6 7 ", 6, " 0")), bases(&copies("", 6, " 0")));
 }
@@ -335,6 +335,6 @@ fn kernels_of_many_chunks_survive() {
     });
     // CTAs that repeat each other share everything but a few bytes per warp.
     assert!(sizes[0] < 213 * 8 * 4, "{sizes:?}");
-    // Otherwise each CTA has 40 residues of its own, which its warps still share.
+    // Otherwise each CTA has 40 separate residues, which its warps still share.
     assert!((213 * 40 * 2..213 * 40 * 6).contains(&sizes[1]), "{sizes:?}");
 }

@@ -1,7 +1,7 @@
 //! Can stores of every released version still be read, record by record?
 //!
-//! `traces/golden` holds, per version of the format, a small trace as text and
-//! the store that the program of that version made of it. To add a version:
+//! `traces/golden` has, per version of the format, a small trace as text and the
+//! store that the program of that version made from it. To add a version:
 //! write the text, run this test with `BLESS=1`, commit both; never bless an old
 //! version again.
 
@@ -20,7 +20,7 @@ fn golden(name: &str) -> PathBuf {
 }
 
 #[test]
-fn every_golden_store_says_what_its_text_says() {
+fn every_golden_store_equals_its_text() {
     let scratch = tempfile::tempdir().unwrap();
     for version in VERSIONS {
         let text = golden(&format!("{version}.traceg"));

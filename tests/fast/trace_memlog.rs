@@ -1,4 +1,4 @@
-//! Do logs of NVBit's `mem_trace` become stores that say what they say, and no more?
+//! Do logs of NVBit's `mem_trace` become stores with the same content?
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::memlog_text::{
 };
 
 #[test]
-fn every_dialect_says_the_same_accesses_by_launch_cta_and_slot() {
+fn every_dialect_gives_the_same_accesses_by_launch_cta_and_slot() {
     let accesses = accesses();
     for dialect in DIALECTS {
         let made = made(&log(&accesses, 2, dialect));
@@ -33,8 +33,8 @@ fn every_dialect_says_the_same_accesses_by_launch_cta_and_slot() {
             assert_eq!(summary.warp_instructions(), summary.memory_instructions());
             let code = store.code(kernel).unwrap();
             let pcs: Vec<u64> = code.instructions.iter().map(|one| one.pc).collect();
-            let told = [pc("LDG.E.SYS"), pc("STG.E.64.SYS")];
-            assert_eq!(pcs, if dialect == Dialect::Triples { told } else { [0, 0x10] });
+            let reported = [pc("LDG.E.SYS"), pc("STG.E.64.SYS")];
+            assert_eq!(pcs, if dialect == Dialect::Triples { reported } else { [0, 0x10] });
             assert!(code.instructions.iter().all(|one| one.sources.is_empty()));
         }
         let bytes = |of: fn(&gpumodel::trace::KernelSummary<'_>) -> u64| {
@@ -68,7 +68,7 @@ fn logs_are_known_by_their_content_in_every_compression() {
 }
 
 #[test]
-fn memory_does_not_show_in_the_store() {
+fn the_memory_limit_does_not_change_the_store() {
     let log = log(&accesses(), 2, Dialect::Equal);
     let place = tempfile::tempdir().unwrap();
     let stored = |memory: Option<u64>| {
@@ -176,7 +176,7 @@ fn a_log_without_launches_or_places_is_refused() {
     assert!(silent.report.warnings.join("\n").contains("1 launch(es) without an access"));
 }
 
-/// What is left of `log` cut at `end` is a part of the accesses, or an error.
+/// `log` truncated at `end` gives a part of the accesses, or an error.
 fn cut_is_part(log: &[u8], end: usize, whole: &Said) {
     let Ok(made) = try_bytes(&log[..end]) else { return };
     for (key, rows) in said(&made.store()) {
@@ -187,7 +187,7 @@ fn cut_is_part(log: &[u8], end: usize, whole: &Said) {
 #[test]
 fn cut_logs_are_refused_or_are_their_first_lines() {
     for dialect in [Dialect::Ahead, Dialect::Equal, Dialect::Triples] {
-        // One slot per CTA, so that what is missing does not number the others anew.
+        // One slot per CTA, so that a missing one does not renumber the others.
         let mut accesses = accesses();
         accesses.iter_mut().for_each(|one| one.slot = 4);
         let log = log(&accesses, 2, dialect);
@@ -228,7 +228,7 @@ proptest! {
 }
 
 #[test]
-fn the_program_says_what_is_not_modelled() {
+fn the_program_lists_what_is_not_modelled() {
     let made = made(&log(&accesses(), 2, Dialect::Ahead));
     let folder = made.folder.path();
     let (code, shown, _) = program(folder, &["inspect", "out.gpt"]);
@@ -240,7 +240,7 @@ fn the_program_says_what_is_not_modelled() {
     assert!(shown.contains("memory-only: IPC is not modelled"), "{shown}");
     assert!(!shown.contains("thread instructions per cycle"), "{shown}");
     let row = shown.lines().find(|line| line.contains("k0")).unwrap();
-    assert_eq!(row.matches('–').count(), 3, "IPC, bandwidth and stall: {row}");
+    assert_eq!(row.matches('–').count(), 4, "IPC, bandwidth, CTAs and stall: {row}");
     let (code, json, _) = program(folder, &[&analyze[..], &["--json", "-"]].concat());
     assert_eq!(code, Some(0));
     let json: Value = serde_json::from_str(&json).unwrap();
@@ -264,7 +264,7 @@ fn the_program_says_what_is_not_modelled() {
 }
 
 #[test]
-fn a_log_beside_a_trace_marks_its_own_launches_alone() {
+fn a_log_next_to_a_trace_marks_only_its_launches() {
     let folder = tempfile::tempdir().unwrap();
     let mut request = request(folder.path(), log(&accesses(), 2, Dialect::Ahead).as_bytes());
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/golden/v1.traceg");
@@ -278,7 +278,7 @@ fn a_log_beside_a_trace_marks_its_own_launches_alone() {
 
 /// The stores of logs that were kept say what they said: `BLESS=1` writes it once.
 #[test]
-fn the_golden_log_says_what_it_said() {
+fn the_golden_log_is_unchanged() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/golden");
     let (text, path) = (golden.join("memlog-v1.txt"), golden.join("memlog-v1.gpt"));
     let accesses = &accesses()[..8];

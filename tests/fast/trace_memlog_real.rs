@@ -1,4 +1,4 @@
-//! Does a real log of NVBit's `mem_trace` become what its columns say?
+//! Does the store of a real `mem_trace` log match the log's columns?
 
 use std::fs;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ fn columns(text: &str) -> Vec<(u32, u32, String, Vec<u64>)> {
 }
 
 #[test]
-fn the_real_log_of_vecadd_is_its_columns() {
+fn the_real_log_of_vecadd_matches_its_columns() {
     let Some(path) = real("vectoradd_modified_memtrace.txt.xz") else { return };
     let rows = columns(&text(&path));
     let count = |opcode: &str| rows.iter().filter(|row| row.2 == opcode).count();

@@ -1,5 +1,5 @@
-//! Does a name typed wrong cost a trace, and is a trace found that was compressed
-//! where it lay?
+//! Is a trace safe from a mistyped output name, and is a trace found after it was
+//! compressed in place?
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn to(input: &Path, output: &Path) -> Result<Store, TraceError> {
 }
 
 #[test]
-fn an_output_that_is_a_trace_a_list_or_something_else_is_spared() {
+fn an_existing_trace_list_or_other_file_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("kernel-3.traceg"), TEXT).unwrap();
@@ -125,7 +125,7 @@ fn outputs_do_not_replace_what_they_are_made_of() {
 }
 
 #[test]
-fn a_list_finds_what_was_compressed_in_place() {
+fn a_list_finds_traces_compressed_in_place() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("kernelslist.g"), "kernel-3.traceg\n").unwrap();
@@ -135,7 +135,7 @@ fn a_list_finds_what_was_compressed_in_place() {
 }
 
 #[test]
-fn a_list_without_a_kernel_says_which_lines_were_left_out() {
+fn a_list_without_a_kernel_names_the_skipped_lines() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("kernelslist.g"), "# mine\nsub/kernel-1.traceg\n").unwrap();

@@ -149,7 +149,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
 }
 
 #[test]
-fn text_written_from_a_store_says_the_same() {
+fn text_written_from_a_store_equals_its_source() {
     let Some(reference) = reference() else { return };
     let scratch = tempfile::tempdir().unwrap();
     let folders = ["apps/bfs", "real/atax_v6_sm90", "real/decoder_sm89_raw_and_grouped"];

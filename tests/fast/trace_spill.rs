@@ -1,5 +1,4 @@
-//! Do raw traces that memory does not hold give the same stores, and is nothing
-//! left behind?
+//! Do raw traces larger than memory give the same stores, without leftover files?
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +37,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn memory_does_not_show_in_the_store(kernel in kernel()) {
+    fn the_memory_limit_does_not_change_the_store(kernel in kernel()) {
         prop_assume!(kernel.ctas.iter().flatten().any(|warp| !warp.is_empty()));
         let [usual, some, little, none] = stores(&raw(&kernel));
         prop_assert!(usual == some && usual == little && usual == none);
@@ -46,7 +45,7 @@ proptest! {
 }
 
 #[test]
-fn pairs_are_told_apart_across_runs() {
+fn pairs_are_distinguished_across_runs() {
     for version in [4, 5] {
         let [usual, some, little, none] = stores(&copies("", version, " 0"));
         assert!(usual == some && usual == little && usual == none);

@@ -1,4 +1,4 @@
-//! Is every version of the tracer's text understood, and written back as it was?
+//! Is every version of the tracer's text read, and written back unchanged?
 
 use std::fs;
 use std::path::Path;
@@ -245,7 +245,7 @@ fn fields_that_are_not_known_may_look_like_a_setting() {
 }
 
 #[test]
-fn what_is_not_modelled_is_counted_and_said() {
+fn unmodelled_features_are_counted_and_reported() {
     for sample in SAMPLES {
         let folder = tempfile::tempdir().unwrap();
         let input = folder.path().join("in");

@@ -1,4 +1,4 @@
-//! Does a `.tracez` say what its text says, and is a damaged one refused?
+//! Does a `.tracez` equal its text, and is a damaged one refused?
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -139,7 +139,7 @@ fn lists_and_folders_take_them_and_any_thread_count_gives_the_same_bytes() {
     assert!(stores[0] == stores[1]);
 }
 
-/// What a conversion of `bytes` says; nothing may be left behind on an error.
+/// The output of a conversion of `bytes`; an error may leave no files.
 fn attempt(bytes: &[u8]) -> Result<String, String> {
     let folder = tempfile::tempdir().unwrap();
     let said = store(folder.path(), "k.tracez", bytes).and_then(|store| {
@@ -181,7 +181,7 @@ fn every_flipped_byte_is_an_error_or_a_store() {
             refused += usize::from(at >= index && said.is_err());
         }
     }
-    // Of the index only positions and clusters may be other ones unnoticed.
+    // In the index only positions and clusters may change unnoticed.
     assert!(refused * 2 > (bytes.len() - index) * 3, "{refused} of {}", bytes.len() - index);
 }
 
@@ -198,7 +198,7 @@ fn error_with(at: usize, new: &[u8]) -> String {
 }
 
 #[test]
-fn lying_numbers_are_named_with_their_place() {
+fn false_numbers_are_named_with_their_place() {
     let bytes = packed(SMALL, Packing { chunk: 2, dictionary: 300, level: 3 });
     let nul = bytes.iter().position(|&byte| byte == 0).unwrap();
     let index = usize::try_from(place(&bytes)).unwrap();
@@ -268,7 +268,7 @@ fn with_first_frame(bytes: &[u8], frame: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn one_inside_another_compression_is_refused_and_a_file_without_blocks_is_empty() {
+fn nested_compression_is_refused_and_a_file_without_blocks_is_empty() {
     let bytes = packed(SMALL, Packing::default());
     let again = attempt(&zstd::bulk::compress(&bytes, 3).unwrap()).unwrap_err();
     assert!(again.contains("one inside zstd"), "{again}");

@@ -1,9 +1,9 @@
-//! Does address translation show where a machine translates, and nowhere else?
+//! Does address translation appear only on machines that translate?
 
 use assert_cmd::Command;
 use serde_json::Value;
 
-/// What `analyze` says of a sample, as a table and as a record.
+/// The output of `analyze` for a sample, as a table and as a record.
 fn analyze(sample: &str, machine: &str, set: &[&str]) -> (String, Value) {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("record.json");

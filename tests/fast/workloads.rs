@@ -1,4 +1,4 @@
-//! Is every workload file known, described and scalable?
+//! Is every workload file listed, described and scalable?
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -47,7 +47,7 @@ fn scale_shrinks_tables_that_are_scaled_and_leaves_the_others() {
 }
 
 #[test]
-fn every_workload_file_is_known_and_says_what_it_is() {
+fn every_workload_file_is_listed_and_described() {
     let files: BTreeSet<String> = fs::read_dir(workloads())
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -1,4 +1,4 @@
-//! Does `reports/FINDINGS.md` say what its runs gave?
+//! Does `reports/FINDINGS.md` agree with its runs?
 //!
 //! `BLESS=1 cargo test --test release findings` writes its tables from `reports/data/findings.csv`.
 

@@ -1,21 +1,29 @@
-//! Is the README short, do its links and the guide's lead to files, and does the guide name
-//! every scheme, figure and key of a record?
+//! Is the README short, do its links and the guide's lead to files, does the guide name every
+//! scheme, figure and key of a record, and does a page's command give its picture?
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use gpumodel::app::guide::TOPICS;
+use gpumodel::app::guide::{PAGES, Page, TOPICS};
 use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
 use gpumodel::policy::TABLE;
 use gpumodel::policy::queue::QUEUE_TABLE;
 use gpumodel::report::figure::FIGURES;
 use serde_json::Value;
 
+use crate::common::program::gpumodel;
+
 /// The most words of the README, as `wc -w` counts them.
 const README_WORDS: usize = 700;
 
 /// The least and the most words of a topic.
 const TOPIC_WORDS: std::ops::RangeInclusive<usize> = 300..=1200;
+
+/// The least and the most words of a page on a scheme, without tables, commands and pictures.
+const PAGE_WORDS: std::ops::RangeInclusive<usize> = 80..=250;
+
+/// The most bytes of a page's picture.
+const PICTURE_BYTES: u64 = 60_000;
 
 /// Keys below which names are data: settings, causes, units, plans.
 const OPEN: [&str; 7] = [
@@ -88,11 +96,57 @@ fn every_file_of_the_guide_is_a_topic_and_in_the_readme() {
     }
 }
 
+fn page_path(page: &Page) -> PathBuf {
+    PathBuf::from(format!("src/app/guide/schemes/{}.md", page.name))
+}
+
+/// The text of a page without tables, commands and pictures.
+fn prose(page: &Page) -> String {
+    let outside = page.text.split("```").step_by(2).flat_map(str::lines);
+    let lines = outside.filter(|line| !line.starts_with('|') && !line.starts_with("!["));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn pages_on_schemes_are_neither_stubs_nor_books() {
+    for page in PAGES {
+        let words = prose(page).split_whitespace().count();
+        assert!(PAGE_WORDS.contains(&words), "{}: {words} words", page.name);
+        assert!(page.text.contains("\n**From** "), "{} names no paper", page.name);
+    }
+}
+
+/// The words between `before` and `after` in the text of a page.
+fn between(page: &Page, before: &str, after: &str) -> &'static str {
+    let rest = page.text.split(before).nth(1).unwrap_or_else(|| panic!("{}: {before}", page.name));
+    rest.split(after).next().unwrap()
+}
+
+#[test]
+fn the_command_of_a_page_gives_its_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let (record, drawn) = (folder.path().join("record.json"), folder.path().join("drawn.svg"));
+    let (record, drawn) = (record.to_str().unwrap(), drawn.to_str().unwrap());
+    for page in PAGES {
+        let picture = root().join(format!("reports/schemes/{}.svg", page.name));
+        let link = format!("](../../../../reports/schemes/{}.svg)", page.name);
+        assert!(page.text.contains(&link), "{link}");
+        assert!(picture.metadata().unwrap().len() < PICTURE_BYTES, "{}", page.name);
+        let command = between(page, "```sh\ngpumodel ", "\n```\n").split(' ');
+        gpumodel(&command.chain(["--json", record]).collect::<Vec<_>>()).success();
+        let figure = between(page, "\nFigure `", "` of this command: ");
+        gpumodel(&["plot", record, "--figure", figure, "--width", "one", "-o", drawn]).success();
+        let same = std::fs::read(drawn).unwrap() == std::fs::read(picture).unwrap();
+        assert!(same, "{}: `reports/draw schemes` draws it again", page.name);
+    }
+}
+
 #[test]
 fn links_lead_to_files() {
     let mut texts: Vec<PathBuf> =
         ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(PathBuf::from).to_vec();
     texts.extend(TOPICS.iter().map(|t| PathBuf::from(format!("src/app/guide/{}.md", t.name))));
+    texts.extend(PAGES.iter().map(page_path));
     let (mut broken, mut found) = (Vec::new(), 0);
     for path in texts {
         let text = read(path.to_str().unwrap());
@@ -110,11 +164,14 @@ fn links_lead_to_files() {
 #[test]
 fn every_topic_that_a_text_mentions_exists() {
     let readme = read("README.md");
-    let texts = TOPICS.iter().map(|topic| topic.text).chain([readme.as_str()]);
+    let texts = TOPICS.iter().map(|topic| topic.text).chain(PAGES.iter().map(|page| page.text));
+    let texts = texts.chain([readme.as_str()]);
     for text in texts {
         for rest in text.split("`gpumodel guide ").skip(1) {
-            let name = rest.split('`').next().unwrap();
-            assert!(name == "TOPIC" || TOPICS.iter().any(|topic| topic.name == name), "{name}");
+            let words = rest.split('`').next().unwrap();
+            let name = words.split(' ').next().unwrap();
+            let known = TOPICS.iter().any(|topic| topic.name == name);
+            assert!(known || ["TOPIC", "--schema"].contains(&name), "{words}");
         }
     }
 }

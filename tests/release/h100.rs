@@ -1,8 +1,8 @@
-//! How far is machine `h100` from an H100, alone and with two kernels on an SM?
+//! How far is machine `h100` from an H100, with one and with two kernels on an SM?
 //!
-//! What was measured is in `tests/data/hardware/h100`, with the program that did; beside it
-//! lie the loops of its kernels as workload models. `BLESS=1 cargo test --test release h100`
-//! writes the tables of `reports/H100.md` anew.
+//! `tests/data/hardware/h100` has the measurements, their program, and the loops of its
+//! kernels as workload models. `BLESS=1 cargo test --test release h100` writes the tables of
+//! `reports/H100.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,14 +15,14 @@ use tempfile::TempDir;
 
 use crate::report_data::{hold_table, reports};
 
-/// Where measurements and loops lie.
+/// The folder of measurements and loops.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/hardware/h100");
 
 /// The clock at which the card ran.
 const CLOCKS: &[(&str, &str)] =
     &[("clocks.core_mhz", "1980"), ("clocks.interconnect_mhz", "1980"), ("clocks.l2_mhz", "1980")];
 
-/// The schedulers that the order of warps of one kernel tells of.
+/// The schedulers that the order of one kernel's warps implies.
 const TWO_LEVEL: &[(&str, &str)] = &[("sm.policy", "two-level"), ("sm.active_warps", "8")];
 
 /// Kernels of a pair, and rounds that take some 65 thousand cycles.
@@ -103,7 +103,7 @@ impl Card {
         (cycles(3 * rounds) - cycles(rounds)) / f64::from(2 * rounds)
     }
 
-    /// How many times longer both take that share two SMs, the first having come first.
+    /// How many times longer both take on two shared SMs, when the first arrives first.
     fn pair(&self, first: (&str, u32), second: (&str, u32)) -> [f64; 2] {
         let app = |name: &str, (kernel, rounds): (&str, u32)| {
             let path = self.with(kernel, &[("number", 2), ("rounds", rounds)]);

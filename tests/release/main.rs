@@ -1,4 +1,4 @@
-//! Do the documents of `reports` and `models` say what the data and the model say? Not part of
+//! Do the documents of `reports` and `models` agree with the data and the model? Not part of
 //! a plain `cargo test`: `cargo test --test release`.
 #![allow(clippy::unwrap_used)]
 
@@ -11,6 +11,7 @@ mod findings;
 mod guide;
 mod h100;
 mod matching_gain;
+mod pandas;
 mod paper_tables;
 mod quick;
 mod real_programs;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::report_data::{hold_table, reports};
 
-/// What `reports/queues.jq` takes of a record of queues.
+/// The parts of a record of queues that `reports/queues.jq` keeps.
 #[derive(Debug, Deserialize)]
 struct Record {
     solo: Vec<Solo>,
@@ -176,7 +176,7 @@ const SCHEMES: [&str; 4] = ["even-queue", "profile-based", "ilp", "ilp-smra"];
 /// of the printed ones.
 const OPEN: [f64; 2] = [1.06, 2.05];
 
-/// By who disturbs and who suffers the least and the largest printed slow-down.
+/// The least and the largest printed slow-down, by the class that slows and the slowed one.
 fn printed() -> Vec<Vec<Option<[f64; 2]>>> {
     let path = reports().join("../models/papers/ilp-smra.toml");
     let paper: toml::Value = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -256,7 +256,7 @@ fn queues(two: &Record, three: &Record) -> String {
     table + &row("best pairs by the printed slow-downs, over pairs by chance", print)
 }
 
-/// By the classes of groups how many `scheme` made, and how much faster they were than one
+/// By classes of a group: how many `scheme` made, and how much faster they were than one
 /// after the other.
 fn patterns(record: &Record, scheme: &str) -> BTreeMap<String, (usize, f64)> {
     let mut found: BTreeMap<String, (usize, f64)> = BTreeMap::new();
@@ -293,8 +293,8 @@ fn groups(record: &Record, few: usize) -> String {
     table
 }
 
-/// By scheme how many times longer jobs of each class take than alone on the whole machine,
-/// and how much SM time stands idle behind members that have ended.
+/// By scheme: how many times longer jobs of each class take than alone on the whole machine,
+/// and how much SM time is idle after members have ended.
 fn classes(two: &Record, three: &Record) -> String {
     let mut table = String::from(
         "| | M | MC | C | A | idle | M | MC | C | A | idle |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
@@ -323,7 +323,7 @@ fn classes(two: &Record, three: &Record) -> String {
 }
 
 #[test]
-fn what_matching_can_gain_follows_from_queues_and_print() {
+fn the_gain_of_matching_follows_from_queues_and_printed_values() {
     let [two, three] = ["ilp-smra-two.json", "ilp-smra-three.json"].map(Record::load);
     let path = reports().join("PAPERS.md");
     hold_table(&path, "ilp-smra-queues", &queues(&two, &three));

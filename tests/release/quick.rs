@@ -1,4 +1,4 @@
-//! Is the short version of all papers the one that `reports/quick` has?
+//! Does the short version of all papers equal `reports/quick`?
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::sweep_place::Place;
 
-/// What of the report of the short version is kept in `reports/quick`: no paths and no
+/// The part of the short version's report in `reports/quick`: no paths and no
 /// hashes of the build.
 fn kept(folder: &Path) -> BTreeMap<String, String> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

@@ -1,4 +1,4 @@
-//! How far are the workload models from real traces of the programs that they are of?
+//! How far are the workload models from real traces of the same programs?
 //!
 //! `cargo test --test release real_programs -- --nocapture` prints the table that
 //! `models/workloads/CALIBRATION.md` holds. Where a reference trace has another input than
@@ -51,12 +51,12 @@ impl Pair {
         Self { ours, ..self }
     }
 
-    /// Compares the first `ctas` CTAs alone: of traces of one long launch.
+    /// Compares only the first `ctas` CTAs: for traces of one long launch.
     const fn first(self, ctas: u64) -> Self {
         Self { ctas: Some(ctas), ..self }
     }
 
-    /// What the real trace does.
+    /// The behaviour of the real trace.
     fn traced(&self, reference: &Path, scratch: &Path) -> Traced {
         let folder = reference.join(self.real);
         let trace = self.ctas.map(|ctas| beginning(&folder, ctas, scratch));
@@ -64,7 +64,7 @@ impl Pair {
         Traced::read(&store, self.kernel, self.ctas)
     }
 
-    /// What the model does, at its small scale.
+    /// The behaviour of the model, at its small scale.
     fn modelled(&self, scratch: &Path) -> Traced {
         let workload = Workload::load_scaled(self.model, &gpumodel::models(), self.scale).unwrap();
         let folder = scratch.join("trace");
@@ -133,7 +133,7 @@ const PAIRS: &[Pair] = &[
 /// before Volta they have one unit, and the models are for such GPUs.
 const KINDS: [&str; 5] = ["arithmetic", "special", "global", "shared", "control"];
 
-/// What a trace does.
+/// The behaviour of a trace.
 #[derive(Default)]
 struct Traced {
     /// Warp instructions of each of [`KINDS`].
@@ -200,7 +200,7 @@ impl Traced {
         self.sectors as f64 / self.accesses as f64
     }
 
-    /// How often a sector is asked for.
+    /// Accesses per sector.
     fn reuse(&self) -> f64 {
         self.sectors as f64 / self.distinct.len() as f64
     }
@@ -228,7 +228,7 @@ fn kind(unit: Unit, effect: Effect) -> usize {
     }
 }
 
-/// Points of instructions that would have to be of another kind.
+/// Percentage points of instructions of another kind.
 fn distance(ours: &[f64], theirs: &[f64]) -> f64 {
     ours.iter().zip(theirs).map(|(a, b)| (a - b).abs()).sum::<f64>() / 2.0
 }

@@ -1,5 +1,5 @@
-//! The tables of `reports/data`, which `reports/draw` writes, and the places in texts of the
-//! tables that follow from them.
+//! The tables of `reports/data`, which `reports/draw` writes, and the places of their tables
+//! in texts.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -76,7 +76,7 @@ impl Run {
         own.fold(self.scheme.clone(), |name, (key, value)| format!("{name}:{key}={value}"))
     }
 
-    /// What the memory took.
+    /// Energy of the memory.
     pub(crate) fn memory_joules(&self) -> f64 {
         self.dram_static_joules + self.dram_joules + self.activates_joules + self.migrations_joules
     }

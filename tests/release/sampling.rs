@@ -1,4 +1,4 @@
-//! How near do Warped-Slicer's samples come to what kernels do alone?
+//! How close are Warped-Slicer's samples to solo runs?
 //!
 //! `cargo test --test release sampling -- --nocapture` prints the table of
 //! `reports/SAMPLING.md`.
@@ -14,7 +14,7 @@ use gpumodel::trace::{ConvertRequest, Silent, convert};
 const PAIRS: [[&str; 2]; 3] =
     [["steady", "stream"], ["saturating", "cached"], ["stream", "cached"]];
 
-/// What the samples are compared under: values of `scaling`.
+/// The compared values of `scaling`.
 const SCALINGS: [&str; 3] = ["printed", "inverse", "off"];
 
 /// A kernel of `tests/data/shapes` with a grid that outlasts the runs.
@@ -32,7 +32,7 @@ fn store(folder: &Path, name: &str) -> AppName {
     AppName { name: name.to_owned(), path }
 }
 
-/// The pair under every scaling and under profiles of runs alone.
+/// The pair under every scaling and under profiles of solo runs.
 fn run(folder: &Path, pair: [&str; 2]) -> Analysis {
     let apps = pair.map(|name| store(folder, name)).to_vec();
     let sampled = SCALINGS.map(|scaling| format!("warped-slicer:scaling={scaling}"));

@@ -25,7 +25,7 @@ fn schemes(models: &Models, part: &Part) -> Vec<String> {
     plans.flat_map(|plan| planned(models, plan)).chain(queued).collect()
 }
 
-/// What a user may set of a scheme, for queues of both of its halves.
+/// The settings of a scheme; of a queue's scheme, those of both halves.
 fn parameters(scheme: &str) -> Vec<Parameter> {
     let Some(row) = find_queue(scheme) else {
         return find(scheme).unwrap_or_else(|| panic!("no scheme {scheme}")).parameters.to_vec();
@@ -67,7 +67,7 @@ fn every_assumed_parameter_is_named_where_its_paper_is_silent() {
 }
 
 #[test]
-fn every_silence_says_what_is_taken_and_what_else_would_change() {
+fn every_silence_names_the_assumption_and_its_effect() {
     for paper in Paper::all(&gpumodel::models()).unwrap() {
         assert!(!paper.silences.is_empty(), "{}", paper.name);
         for one in &paper.silences {

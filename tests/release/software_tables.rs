@@ -1,4 +1,4 @@
-//! Do the pairs in `reports/SOFTWARE.md` say what their runs gave?
+//! Do the pairs in `reports/SOFTWARE.md` agree with their runs?
 //!
 //! `BLESS=1 cargo test --test release software_tables` writes them from
 //! `reports/data/slate-pairs.csv` and `arcs-pairs.csv`.
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use crate::report_data::{Run, hold_table, reports, rows};
 
-/// By pair what Slate prints over MPS, section V.E.
+/// The gain that Slate prints over MPS, by pair (section V.E).
 const SLATE: [(&str, &str); 5] = [
     ("BS + RG", "+31 % (kernels)"),
     ("GS + GS2", "+24 %"),

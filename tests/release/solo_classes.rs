@@ -1,6 +1,6 @@
-//! Do the models of the papers' kernels, alone, fall in the classes that the papers print?
+//! Are the models of the papers' kernels, alone, in the printed classes?
 //!
-//! The tables `reports/data/solo-*.csv` are of whole runs; `solo_facts.rs` holds some of it on
+//! The tables `reports/data/solo-*.csv` are of whole runs; `solo_facts.rs` checks some of it on
 //! short ones.
 
 use crate::solo_runs::{
@@ -29,7 +29,7 @@ const RULES: [Rule; 4] = [
 ];
 
 #[test]
-fn each_kernel_is_in_its_printed_class_but_for_the_known_gaps() {
+fn each_kernel_is_in_its_printed_class_except_known_gaps() {
     let (mut found, mut seen) = (Vec::new(), 0);
     for (paper, keys, rule) in RULES {
         let study = Study::read(paper);
@@ -45,7 +45,7 @@ fn each_kernel_is_in_its_printed_class_but_for_the_known_gaps() {
     }
     found.sort();
     let known = GAPS.map(|(model, printed, ours)| (model.into(), printed.into(), ours.into()));
-    assert_eq!(found, known, "left: found; who closes a gap takes it off the list");
+    assert_eq!(found, known, "left: found; remove a closed gap from the list");
     assert_eq!(seen, 5 + 15 + 10 + 13);
 }
 

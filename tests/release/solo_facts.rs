@@ -1,8 +1,8 @@
 //! Do the models of the papers' kernels behave alone as the papers print?
 //!
 //! Short versions run here, on fewer SMs where few CTAs are left, so that an SM is as full
-//! as the whole grid fills it. What the whole models give beside what is printed is in
-//! `models/workloads/CALIBRATION.md`, which says which test holds what of it.
+//! as under the whole grid. `models/workloads/CALIBRATION.md` compares the whole models with
+//! the printed values, and lists which test checks what.
 
 use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
 use gpumodel::report::results::AppRecord;

@@ -1,5 +1,5 @@
-//! Do the models of the papers' kernels ask for what the papers print of their launches, and
-//! does `models/workloads/CALIBRATION.md` say so? Nothing runs here.
+//! Do the launches of the papers' kernels need what the papers print, and does
+//! `models/workloads/CALIBRATION.md` agree? Nothing runs here.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn table(header: &str) -> Vec<Vec<String>> {
     lines.take_while(|line| line.starts_with('|')).map(cells).collect()
 }
 
-/// What the paper prints of an application.
+/// The paper's values of an application.
 fn printed<'a>(paper: &'a Value, app: &str) -> &'a Value {
     &paper["solo"]["app"][app]
 }
@@ -46,14 +46,14 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn warped_slicer_s_launches_are_those_of_table_2_and_cuts_are_told() {
+fn warped_slicer_s_launches_are_those_of_table_2_and_cuts_are_listed() {
     let (paper, machine) = (paper("warped-slicer"), warped_slicer());
     let rows = table("| model | grid printed | modelled | block printed |");
     assert_eq!(rows.len(), paper["solo"]["app"].as_table().unwrap().len());
     for row in rows {
         let (app, launch) = (printed(&paper, &row[0]), launch(&row[0]));
         let printed = |key: &str| u64::try_from(app[key].as_integer().unwrap()).unwrap();
-        let told: Vec<u64> = row[1..].iter().map(|cell| cell.parse().unwrap()).collect();
+        let reported: Vec<u64> = row[1..].iter().map(|cell| cell.parse().unwrap()).collect();
         let found = [
             printed("grid"),
             launch.grid.count(),
@@ -63,10 +63,13 @@ fn warped_slicer_s_launches_are_those_of_table_2_and_cuts_are_told() {
             u64::from(launch.shared_bytes),
             u64::from(Need::of(&launch, &machine).fits(&machine).0),
         ];
-        assert_eq!(told, found, "{}", row[0]);
-        assert_eq!(told[2], told[3], "block of {}", row[0]);
-        assert!(told[1] == told[0] || ["ws-dxt", "ws-nn"].contains(&row[0].as_str()), "{row:?}");
-        assert!(told[1] <= told[0], "{row:?}");
+        assert_eq!(reported, found, "{}", row[0]);
+        assert_eq!(reported[2], reported[3], "block of {}", row[0]);
+        assert!(
+            reported[1] == reported[0] || ["ws-dxt", "ws-nn"].contains(&row[0].as_str()),
+            "{row:?}"
+        );
+        assert!(reported[1] <= reported[0], "{row:?}");
     }
 }
 
@@ -111,9 +114,9 @@ fn ugpu_s_memory_is_the_printed_one_of_table_2() {
     assert_eq!(rows.len(), paper["solo"]["app"].as_table().unwrap().len());
     for row in rows {
         let shown = |place: usize| row[place].trim_end_matches(" %").parse::<f64>().unwrap();
-        let (told, ours, error) = (shown(1), shown(2), shown(3));
-        assert_eq!(told, number(&printed(&paper, &row[0])["footprint_mb"]), "{row:?}");
-        // Of numbers before they were rounded.
-        assert!((100.0 * (ours / told - 1.0) - error).abs() < 1.0, "{row:?}");
+        let (reported, ours, error) = (shown(1), shown(2), shown(3));
+        assert_eq!(reported, number(&printed(&paper, &row[0])["footprint_mb"]), "{row:?}");
+        // From the numbers before rounding.
+        assert!((100.0 * (ours / reported - 1.0) - error).abs() < 1.0, "{row:?}");
     }
 }

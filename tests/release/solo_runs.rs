@@ -1,5 +1,5 @@
-//! What the models of the papers' kernels do alone, as `reports/data/solo-PAPER.csv` has it,
-//! beside what is printed of them, and in which class either puts them.
+//! Solo runs of the models of the papers' kernels, from `reports/data/solo-PAPER.csv`, with
+//! the printed values, and the class by either.
 
 use std::collections::BTreeMap;
 
@@ -126,13 +126,13 @@ impl Alone {
 
 /// The runs of a paper's models alone.
 pub(crate) struct Study {
-    /// What the paper prints.
+    /// The printed values.
     pub(crate) paper: Value,
     alone: Vec<Alone>,
 }
 
 impl Study {
-    /// The runs of `reports/data/solo-PAPER.csv`, beside `models/papers/PAPER.toml`.
+    /// The runs of `reports/data/solo-PAPER.csv`, with `models/papers/PAPER.toml`.
     pub(crate) fn read(name: &str) -> Self {
         Self { paper: paper(name), alone: data(&format!("solo-{name}")) }
     }
@@ -148,7 +148,7 @@ impl Study {
         alone.find(|alone| alone.app == model).unwrap_or_else(|| panic!("no run of {model}"))
     }
 
-    /// What a model's run alone has in a column of the papers' tables.
+    /// The value of a model's solo run in a column of the papers' tables.
     pub(crate) fn modelled(&self, model: &str, column: &str) -> f64 {
         let (apps, at) = ([vec![model.to_owned()]], BTreeMap::new());
         let (rows, row, schemes, window_cycles) = ("app", model, &[], Some(WINDOW));
@@ -160,7 +160,7 @@ impl Study {
         }
     }
 
-    /// What is printed of a model, by key; `None`: nothing is.
+    /// The printed values of a model, by key; `None` without any.
     pub(crate) fn printed(&self, model: &str) -> Option<&Value> {
         let solo = &self.paper["solo"];
         let rows = solo.get("app").or_else(|| solo.get("kernel"));
@@ -207,7 +207,7 @@ pub(crate) fn demand_and_supply(study: &Study, model: &str) -> [f64; 2] {
     [asked * issued * app.core_mhz / 1e3, supply]
 }
 
-/// By what an application of UGPU is bound.
+/// The bound of an application of UGPU.
 pub(crate) fn ugpu_class(study: &Study, model: &str) -> String {
     let [demand, supply] = demand_and_supply(study, model);
     String::from(if demand > supply { "memory" } else { "compute" })
@@ -225,7 +225,7 @@ pub(crate) fn curve(study: &Study, model: &str) -> Vec<(u32, f64)> {
 }
 
 /// The class of a kernel of Warped-Slicer: misses of the L2 cut memory from compute (section
-/// II.C), and more CTAs than the L1 holds hurt who is sensitive to it (section IV).
+/// II.C), and more CTAs than the L1 holds slow a kernel that is sensitive to it (section IV).
 pub(crate) fn warped_slicer_class(study: &Study, model: &str) -> String {
     let &(_, full) = curve(study, model).last().expect("a run with all CTAs");
     let misses = study.modelled(model, "mpki_warp");
@@ -239,7 +239,7 @@ pub(crate) fn warped_slicer_class(study: &Study, model: &str) -> String {
     String::from(class)
 }
 
-/// What ILP-SMRA classifies by.
+/// The values that ILP-SMRA classifies by.
 pub(crate) struct Profile {
     /// Of DRAM and of reads from the L2, GB/s.
     pub(crate) dram: f64,

@@ -1,4 +1,4 @@
-//! Do the tables of `models/workloads/CALIBRATION.md` say what the models' runs gave?
+//! Do the tables of `models/workloads/CALIBRATION.md` agree with the models' runs?
 //!
 //! `BLESS=1 cargo test --test release solo_tables` writes them from `reports/data/solo-PAPER.csv`,
 //! `slate-scaling.csv` and `warped-slicer-curves.csv`.
@@ -61,7 +61,7 @@ fn of(row: &Value, key: &str) -> f64 {
     row[key].as_integer().map_or_else(|| number(row, key), |whole| whole as f64)
 }
 
-/// How far ours is from what is printed.
+/// The difference from the printed value.
 fn error(printed: f64, ours: f64) -> String {
     match ours / printed {
         times if times >= 2.0 => format!("{times:.1} times"),
@@ -69,7 +69,7 @@ fn error(printed: f64, ours: f64) -> String {
     }
 }
 
-/// So many digits of a number, of a large one all before the point.
+/// This many digits of a number; of a large one all before the point.
 fn digits(value: f64, wanted: i32) -> String {
     if value == 0.0 {
         return String::from("0");
@@ -275,7 +275,7 @@ fn curves(study: &Study) -> String {
     })
 }
 
-/// What the paper shows of a model's curve.
+/// The paper's points of a model's curve.
 fn shape(curves: &Value, model: &str) -> String {
     let is = |value: &Value| value.as_str() == Some(model);
     let mut lists = curves.as_table().unwrap().iter();

@@ -1,5 +1,5 @@
-//! Do the gains in `reports/ILP_SMRA.md` and the times of tasks in `reports/SOFTWARE.md` say
-//! what the figures' own tables say?
+//! Do the gains in `reports/ILP_SMRA.md` and the times of tasks in `reports/SOFTWARE.md`
+//! agree with the figures' tables?
 //!
 //! `BLESS=1 cargo test --test release study_tables` writes them from `reports/data/queues.csv`,
 //! `queues-job-ipc.csv` and `tasks.csv`.
@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 
 use crate::report_data::{hold_table, reports, rows};
 
-/// By scheme what ILP-SMRA prints over `even-queue`, figures 3a and 4a.
+/// The gains that ILP-SMRA prints over `even-queue`, by scheme (figures 3a and 4a).
 const GAINS: [(&str, &str); 3] = [
     ("ilp", "+19 %, +23 %"),
     ("ilp-smra", "+36 %, +44 %"),
     ("profile-based", "+26 %, not printed"),
 ];
 
-/// By benchmark what Slate's figure 5 and table III show.
+/// The values of Slate's figure 5 and table III, by benchmark.
 const TASKS: [(&str, &str); 5] = [
     ("gaussian", "task 10 halves the time of task 1, and is 28 to 31 % faster than CUDA"),
     ("black-scholes", "2 % faster with 1, 5 % slower with 10"),

@@ -1,4 +1,4 @@
-//! Do the tables of `reports/UGPU.md` say what their runs gave?
+//! Do the tables of `reports/UGPU.md` agree with their runs?
 //!
 //! `BLESS=1 cargo test --test release ugpu_tables` writes them from the tables `ugpu-*.csv` of
 //! `reports/data`, and the parts of an epoch in which something moves from
@@ -186,7 +186,7 @@ fn energies(study: &Study) -> String {
     table(study, text) + &means(study, "mean", energy, mean)
 }
 
-/// What figure 12 shows: means over the mixes of `ugpu` over `bp`, and shares of one scheme.
+/// Figure 12: means over the mixes of `ugpu` over `bp`, and shares of one scheme.
 fn overhead(study: &Study) -> String {
     let mixes: Vec<Mix<'_>> = study.mixes().into_iter().map(|mix| study.of(mix)).collect();
     let over = |of: fn(&Run) -> f64| {
@@ -254,16 +254,16 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// What compute-bound applications have of their speeds alone under the first scheme: the
-/// least with who is beside, the mean, the most.
+/// The share of their solo speed that compute-bound applications have under the first
+/// scheme: the least with its partner, the mean, the most.
 fn leaks(study: &Study) -> String {
     let first = study.schemes()[0];
     let columns = ["of", "least", "mean", "most"].map(String::from);
     COMPUTE_BOUND.iter().fold(header(&columns), |lines, name| {
         let runs = study.runs.iter().filter(|run| run.scheme == first);
         let own = runs.filter_map(|run| {
-            let beside = run.mix.strip_suffix(name)?.strip_suffix(", ")?;
-            Some((*run.run.normalized_progress.last()?, beside))
+            let partner = run.mix.strip_suffix(name)?.strip_suffix(", ")?;
+            Some((*run.run.normalized_progress.last()?, partner))
         });
         let mut speeds: Vec<(f64, &str)> = own.collect();
         speeds.sort_by(|a, b| a.0.total_cmp(&b.0));

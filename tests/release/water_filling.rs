@@ -42,7 +42,7 @@ struct Row {
     minimum: Losses,
     /// Best sum among splits of that minimum - Algorithm 1's, per kernel.
     sum: Losses,
-    /// Best minimum - that of Algorithm 1 on speeds that nobody normalised.
+    /// Best minimum - that of Algorithm 1 on speeds without normalisation.
     raw: Losses,
     /// Best minimum - the true one of the split that sampled speeds give.
     sampled: Losses,

@@ -1,4 +1,4 @@
-//! Does a conversion hold its memory, whatever the file claims or expands to?
+//! Does a conversion stay within its memory, whatever the file claims or expands to?
 //!
 //! Archives are bombs by repetition: a member that expands to 16 MiB, many times over.
 
@@ -45,7 +45,7 @@ fn peak(child: &Child) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
-/// What a conversion of `bytes` says; on an error nothing may be left, and memory is
+/// The output of a conversion of `bytes`; an error may leave no files, and memory is
 /// held either way.
 #[allow(clippy::print_stdout)]
 fn converted(name: &str, bytes: &[u8]) -> Result<(), String> {
@@ -78,7 +78,7 @@ fn refused(name: &str, bytes: &[u8], wanted: &str) {
     assert!(said.contains(wanted), "{name}: {said}");
 }
 
-/// `start`, then `line` for ever: `members` times 16 MiB of it.
+/// `start`, then `line` without end: `members` times 16 MiB of it.
 fn endless(pack: Pack, start: &str, line: &str, members: usize) -> Vec<u8> {
     let member = pack(line.repeat(MEMBER / line.len()).as_bytes());
     [pack(start.as_bytes()), member.repeat(members)].concat()
@@ -96,7 +96,7 @@ fn zeros_stop_at_the_first_line_in_every_compression() {
 }
 
 #[test]
-fn endless_lines_hold_memory_in_every_compression() {
+fn endless_lines_stay_within_memory_in_every_compression() {
     for (name, pack) in PACKERS {
         let wrong = endless(pack, &format!("{HEADER}{FRAME}"), "wrong\n", 64);
         refused(name, &wrong, "bomb:14: expected");
@@ -142,7 +142,7 @@ fn a_thread_block_too_long_is_refused_in_bounded_memory() {
 }
 
 #[test]
-fn frames_of_a_binary_trace_hold_memory() {
+fn frames_of_a_binary_trace_stay_within_memory() {
     let lines = LINE.repeat(400_000);
     let mut text = HEADER.replace("grid dim = (1,", "grid dim = (8,");
     for cta in 0..8 {
@@ -156,7 +156,7 @@ fn frames_of_a_binary_trace_hold_memory() {
 }
 
 #[test]
-fn counts_that_lie_take_no_memory() {
+fn false_counts_take_no_memory() {
     let good = format!("{HEADER}{FRAME}{LINE}\n#END_TB\n").replace("4000000000", "1");
     assert!(converted("good", good.as_bytes()).is_ok());
     for (from, to, wanted) in [

@@ -1,4 +1,4 @@
-//! Is nothing lost and no store damaged when `convert` is killed anywhere?
+//! Does a kill of `convert` anywhere lose no data and damage no store?
 
 use std::fs;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use crate::sweep_place::Place;
 const KILLS: u32 = 50;
 
 #[test]
-fn a_conversion_that_is_killed_anywhere_comes_to_the_same_bytes_the_next_time() {
+fn a_killed_conversion_gives_the_same_bytes_the_next_time() {
     let place = Place::new();
     place.trace("t", "saxpy", 1.0);
     fs::create_dir(place.path("out")).unwrap();
@@ -37,7 +37,7 @@ fn a_conversion_that_is_killed_anywhere_comes_to_the_same_bytes_the_next_time() 
         killed += u32::from(child.try_wait().unwrap().is_none());
         child.kill().unwrap();
         child.wait().unwrap();
-        // What is there is whole; what is not has another name.
+        // A store under its name is whole; a partial one has another name.
         if let Ok(store) = fs::read(place.path("out/t.gpt")) {
             assert!(store == expected, "seed {seed}");
         }

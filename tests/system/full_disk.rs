@@ -1,4 +1,4 @@
-//! Is a disk that fills up said, with nothing half-written left, by `convert` and `sweep`?
+//! Do `convert` and `sweep` report a full disk and leave no partial files?
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ const PLAN: &str = "machines = ['warped-slicer']\nschemes = ['left-over', 'even'
 /// A trace whose store does not compress well.
 const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/samples/gather");
 
-/// The program with a disk of so many kilobytes at `small`; what is there then goes to `kept`.
+/// The program with a disk of so many kilobytes at `small`; its files are then copied to `kept`.
 fn on_small_disk(place: &Place, kilobytes: u32, words: &[&str]) -> Option<(Option<i32>, String)> {
     let _ = fs::create_dir(place.path("small"));
     let mount = format!("mount -t tmpfs -o size={kilobytes}k none small");
@@ -35,7 +35,7 @@ fn half_written(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_store_that_does_not_fit_is_an_error_and_leaves_nothing() {
+fn a_store_that_exceeds_the_disk_is_an_error_and_leaves_nothing() {
     let place = Place::new();
     fs::create_dir(place.path("kept")).unwrap();
     let words = ["convert", TRACE, "-o", "small/t.gpt"];
@@ -46,7 +46,7 @@ fn a_store_that_does_not_fit_is_an_error_and_leaves_nothing() {
 }
 
 #[test]
-fn a_sweep_that_does_not_fit_is_an_error_and_goes_on_elsewhere() {
+fn a_sweep_that_exceeds_the_disk_is_an_error_and_resumes_elsewhere() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     assert_eq!(place.sweep(&plan, "whole", &[]).0, Some(0));
@@ -67,7 +67,7 @@ fn a_sweep_that_does_not_fit_is_an_error_and_goes_on_elsewhere() {
 }
 
 #[test]
-fn a_cache_folder_that_does_not_fit_is_an_error() {
+fn a_cache_folder_that_exceeds_the_disk_is_an_error() {
     let place = Place::new();
     fs::create_dir(place.path("kept")).unwrap();
     let words = ["analyze", TRACE, "--machine", "gtx-1080"];
@@ -79,7 +79,7 @@ fn a_cache_folder_that_does_not_fit_is_an_error() {
 }
 
 #[test]
-fn standard_output_that_is_full_is_said_to_be_that() {
+fn a_full_standard_output_is_reported_as_such() {
     for words in [
         &["machine", "list"][..],
         &["machine", "show", "v100", "--json", "-"],

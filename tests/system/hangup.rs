@@ -41,12 +41,12 @@ fn ignored_here() -> bool {
 }
 
 #[test]
-fn a_hang_up_is_ignored_where_it_was() {
+fn a_hang_up_stays_ignored_under_nohup() {
     assert_eq!(hung_up("trap '' HUP"), Some(0));
 }
 
 #[test]
-fn a_hang_up_ends_the_program_elsewhere() {
+fn a_hang_up_ends_the_program_unless_ignored() {
     if ignored_here() {
         return skipped("hang-ups are ignored here");
     }

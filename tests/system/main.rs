@@ -1,5 +1,5 @@
-//! What is slow, needs a special place or ends processes: full disks, kills, memory limits, a
-//! real Slurm. Not part of a plain `cargo test`: `cargo test --test system`.
+//! Slow tests, and those that need a special place or end processes: full disks, kills, memory
+//! limits, a real Slurm. Not part of a plain `cargo test`: `cargo test --test system`.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../common/mod.rs"]

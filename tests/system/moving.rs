@@ -14,7 +14,7 @@ fn program() -> Command {
     Command::new(assert_cmd::cargo::cargo_bin("gpumodel"))
 }
 
-/// What the program says and its code; it must end in 20 seconds.
+/// The program's output and exit code; it must end in 20 seconds.
 fn said(command: &mut Command) -> (Option<i32>, String) {
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -69,7 +69,7 @@ fn a_store_that_shrinks_while_it_is_open_is_an_error() {
     opened.cta(0, 0).unwrap();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(100).unwrap();
-    // What was decoded stays; what was not is an error, as is everything at once.
+    // Decoded chunks stay; others are an error, as is a full read.
     assert!(opened.cta(0, 0).is_ok());
     assert_eq!(opened.kernel(0).cta_count(), 40);
     let said = opened.cta(0, 39).unwrap_err().to_string();
@@ -112,7 +112,7 @@ fn has_open(pid: u32, path: &Path) -> bool {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_store_that_shrinks_under_an_analysis_is_an_error_of_it() {
+fn a_store_that_shrinks_during_analysis_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = slow_store(&folder.path().canonicalize().unwrap());
     let bytes = fs::read(&path).unwrap();
@@ -135,7 +135,7 @@ fn a_store_that_shrinks_under_an_analysis_is_an_error_of_it() {
 }
 
 #[test]
-fn a_store_that_is_written_over_while_it_is_open_is_an_error() {
+fn a_store_overwritten_while_open_is_an_error() {
     let folder = folder();
     let path = store(folder.path());
     let opened = Store::open(&path).unwrap();
@@ -149,13 +149,13 @@ fn a_store_that_is_written_over_while_it_is_open_is_an_error() {
 }
 
 #[test]
-fn lists_do_not_lead_out_of_their_folder() {
+fn lists_do_not_escape_their_folder() {
     let outside = "kernelslist.g:1: expected a trace file in the list's own folder, found";
     for line in ["kernel/../../etc/passwd", "kernel-3/../../x", "kernel-3.traceg/.."] {
         let said = list(line);
         assert!(said.contains(outside), "{line}: {said}");
     }
-    // What does not start with `kernel` is no command, as for Accel-Sim.
+    // A line that does not start with `kernel` is no command, as for Accel-Sim.
     for line in ["/etc/passwd", "../kernel-3.traceg", "../../etc/passwd"] {
         let said = list(&format!("kernel-3.traceg\n{line}\n"));
         assert!(said.contains("kernel-3.traceg") && !said.contains("passwd"), "{line}: {said}");
@@ -184,7 +184,7 @@ fn lists_that_name_lists_and_links_in_circles_end() {
 }
 
 #[test]
-fn launches_named_twice_are_two_and_said() {
+fn launches_named_twice_are_two_and_reported() {
     let folder = folder();
     let list = folder.path().join("kernelslist.g");
     fs::write(&list, "kernel-3.traceg\nkernel-3.traceg\nkernel-3.traceg\n").unwrap();
@@ -196,7 +196,7 @@ fn launches_named_twice_are_two_and_said() {
 }
 
 #[test]
-fn pipes_devices_folders_and_empty_files_are_refused_at_once() {
+fn pipes_devices_folders_and_empty_files_are_refused_immediately() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     assert!(Command::new("mkfifo").arg(at("kernel-9.traceg")).status().unwrap().success());
@@ -220,7 +220,7 @@ fn pipes_devices_folders_and_empty_files_are_refused_at_once() {
     }
 }
 
-/// What is in the folder, but for what was there before.
+/// The folder's new files.
 fn left(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| !path.ends_with("long.traceg")).collect()
@@ -264,7 +264,7 @@ fn interrupted(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn an_interrupt_ends_with_130_and_a_word_and_leaves_nothing() {
+fn an_interrupt_exits_with_130_and_a_message_and_leaves_nothing() {
     const WORDS: &str = "interrupted: unfinished outputs are removed\n";
     let folder = tempfile::tempdir().unwrap();
     let (code, said) = interrupted(folder.path(), &["convert", "long.traceg", "-o", "out.gpt"]);

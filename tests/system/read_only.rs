@@ -1,5 +1,4 @@
-//! Can what lies in a folder that cannot be written be analyzed and swept, and is nothing
-//! written there?
+//! Can a read-only folder be analyzed and swept, without a write to it?
 
 use std::fs;
 
@@ -27,7 +26,7 @@ fn place() -> Place {
 
 /// The program where `fixed` cannot be written and is the cache folder, or `other` is.
 fn run(place: &Place, cache: &str, words: &[&str]) -> Option<(Option<i32>, String)> {
-    // Permissions bind everybody but root.
+    // Permissions do not bind root.
     let root = "[ $(id -u) = 0 ]";
     let mount = "{ mount --bind fixed fixed && mount -o remount,bind,ro fixed; }";
     let before = format!(
@@ -45,7 +44,7 @@ fn stores_traces_and_their_cache_need_no_permission_to_write() {
     let Some((code, said)) = run(&place, "fixed/cache", &sweep) else { return };
     assert_eq!(code, Some(0), "{said}");
     assert!(place.content("out") == place.content("whole"), "other bytes");
-    // What the cache does not know is found out, and not kept.
+    // Results that the cache lacks are computed, and not kept.
     let analyze = ["analyze", "fixed/a.gpt", "fixed/s", "--machine", "gtx-1080"];
     for (cache, options) in
         [("fixed/cache", ["--scheme", "warped-slicer"]), ("cache", ["--scheme", "even"])]
@@ -58,7 +57,7 @@ fn stores_traces_and_their_cache_need_no_permission_to_write() {
 }
 
 #[test]
-fn a_cache_folder_that_cannot_keep_a_trace_is_an_error_that_says_what_to_do() {
+fn a_cache_folder_without_room_for_a_trace_is_an_error_with_advice() {
     let place = place();
     fs::remove_dir_all(place.path("fixed/cache")).unwrap();
     fs::create_dir(place.path("fixed/cache")).unwrap();

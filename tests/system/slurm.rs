@@ -1,9 +1,9 @@
-//! Does a sweep under a real Slurm come to what it comes to here, and does `--resume` submit
-//! what is missing?
+//! Does a sweep under a real Slurm give the same results as here, and does `--resume` submit
+//! the missing cells?
 //!
-//! `.ci/slurm start` starts a Slurm of this machine alone; `GPUMODEL_TEST_SLURM` names its
-//! configuration. Without it these tests are skipped: a cluster that is there by chance is
-//! left alone.
+//! `.ci/slurm start` starts a Slurm of only this machine; `GPUMODEL_TEST_SLURM` names its
+//! configuration. Without it these tests are skipped, so that they never use another
+//! cluster.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -39,7 +39,7 @@ struct Scene {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// `None`: there is no Slurm for tests.
+/// `None`: no Slurm for tests exists.
 fn scene(plan: &str) -> Option<Scene> {
     let Some(conf) = std::env::var_os("GPUMODEL_TEST_SLURM") else {
         crate::skip::skipped("no Slurm (.ci/slurm starts one)");
@@ -62,7 +62,7 @@ impl Drop for Scene {
 }
 
 impl Scene {
-    /// What a command of Slurm says.
+    /// The output of a Slurm command.
     fn slurm(&self, program: &str, words: &[&str]) -> String {
         let output = Command::new(program).args(words).env("SLURM_CONF", &self.conf).output();
         let output = output.unwrap();
@@ -125,7 +125,7 @@ impl Scene {
 }
 
 #[test]
-fn a_sweep_under_slurm_comes_to_the_same_bytes() {
+fn a_sweep_under_slurm_gives_the_same_bytes() {
     let Some(scene) = scene(PLAN) else { return };
     let (code, said) = scene.sweep(&["--tasks", "3", "--at-once", "2"]);
     assert!(code == Some(0) && said.contains("submitted: 12 cells in 3 tasks"), "{said}");
@@ -142,7 +142,7 @@ fn a_sweep_under_slurm_comes_to_the_same_bytes() {
 }
 
 #[test]
-fn what_is_missing_is_told_with_its_cause_and_submitted_again() {
+fn missing_cells_are_reported_with_a_cause_and_submitted_again() {
     let Some(scene) = scene(PLAN) else { return };
     assert_eq!(scene.sweep(&[]).0, Some(0));
     let files = SweepFiles::new(&scene.place.path("out"));
@@ -187,7 +187,7 @@ fn jobs_that_wait_are_left_to_run_and_cancelled_ones_go_again() {
 }
 
 #[test]
-fn tasks_refuse_a_plan_that_has_other_cells_by_now() {
+fn tasks_refuse_a_plan_whose_cells_have_changed() {
     let Some(scene) = scene(PLAN) else { return };
     scene.slurm("scontrol", &["update", "PartitionName=all", "State=DOWN"]);
     assert_eq!(scene.command(&[]).output().unwrap().status.code(), Some(0));
@@ -202,7 +202,7 @@ fn tasks_refuse_a_plan_that_has_other_cells_by_now() {
 }
 
 #[test]
-fn a_cell_that_is_refused_is_told_as_without_slurm() {
+fn a_refused_cell_is_reported_as_without_slurm() {
     let plan = "machines = ['warped-slicer']\nschemes = ['bp', 'even']\n\
                 [mixes]\nlists = [['m', 's']]\n";
     let Some(scene) = scene(plan) else { return };

@@ -1,5 +1,5 @@
-//! Is nothing lost and nothing left when a sweep is killed, interrupted, shared between
-//! processes or cut short by its disk?
+//! Does a sweep lose no data and leave no files when it is killed, interrupted, shared
+//! between processes or stopped by a full disk?
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn kills() -> u32 {
 /// Kills in one folder, at most, before the sweep is let come to its end.
 const IN_A_ROW: u32 = 5;
 
-/// A sweep in a process of its own.
+/// A sweep in a separate process.
 fn begin(place: &Place, plan: &str, out: &str, options: &[&str]) -> Child {
     let mut command = place.command(&["sweep", plan, "--out", out]);
     command.args(options).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -65,7 +65,7 @@ fn end(mut child: Child) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(said).unwrap())
 }
 
-/// Whether a file has the name of one that is not finished.
+/// Whether a file has the name of an unfinished one.
 fn hidden(path: &Path) -> bool {
     path.file_name().unwrap().to_string_lossy().starts_with('.')
 }
@@ -103,7 +103,7 @@ fn moment(number: u32, whole: Duration) -> Duration {
 }
 
 #[test]
-fn a_sweep_that_is_killed_anywhere_goes_on_to_the_same_bytes() {
+fn a_killed_sweep_resumes_to_the_same_bytes() {
     let place = Place::new();
     let plan = place.plan("plan", KILLED);
     let start = Instant::now();
@@ -114,7 +114,7 @@ fn a_sweep_that_is_killed_anywhere_goes_on_to_the_same_bytes() {
     let (mut killed, mut begun, mut halves) = (0, 0, 0);
     while killed < kills() {
         assert!(begun < 20 * kills(), "{killed} of {begun} were killed");
-        // What was found out before does not shorten every second one.
+        // Every second series starts without the cache of earlier ones.
         if begun % 2 == 0 {
             let _ = fs::remove_dir_all(place.path("cache"));
         }
@@ -143,7 +143,7 @@ fn a_sweep_that_is_killed_anywhere_goes_on_to_the_same_bytes() {
 }
 
 #[test]
-fn two_processes_in_one_folder_come_to_the_same_bytes() {
+fn two_processes_in_one_folder_give_the_same_bytes() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     assert_eq!(end(begin(&place, &plan, "whole", &["--threads", "1"])).0, Some(0));
@@ -166,7 +166,7 @@ fn two_processes_in_one_folder_come_to_the_same_bytes() {
 }
 
 #[test]
-fn processes_with_a_part_each_come_to_the_same_bytes() {
+fn processes_with_a_part_each_give_the_same_bytes() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     assert_eq!(end(begin(&place, &plan, "whole", &[])).0, Some(0));
@@ -199,7 +199,7 @@ fn two_processes_run_the_same_failed_cells_again() {
 }
 
 #[test]
-fn an_interrupt_finishes_what_runs_and_a_second_one_does_not() {
+fn a_first_interrupt_finishes_running_cells_and_a_second_aborts_them() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     for (out, twice) in [("once", false), ("twice", true)] {
@@ -227,7 +227,7 @@ fn an_interrupt_finishes_what_runs_and_a_second_one_does_not() {
 }
 
 #[test]
-fn a_full_disk_stops_the_sweep_with_whole_records_alone() {
+fn a_full_disk_stops_the_sweep_and_leaves_only_whole_records() {
     let place = Place::new();
     // A workload model is a large trace for a while.
     let plan = place.plan("plan", &PLAN.replace(", ['m', 'g'], ['s', 'g']", ""));
@@ -249,7 +249,7 @@ fn a_full_disk_stops_the_sweep_with_whole_records_alone() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_said_before_anything_runs() {
+fn an_unwritable_target_is_refused_before_the_run() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     fs::write(place.path("file"), "mine").unwrap();
@@ -261,7 +261,7 @@ fn a_place_that_cannot_be_written_is_said_before_anything_runs() {
 }
 
 #[test]
-fn a_damaged_record_is_made_again_and_a_damaged_list_is_said() {
+fn a_damaged_record_is_made_again_and_a_damaged_list_is_reported() {
     let place = Place::new();
     let plan = place.plan("plan", PLAN);
     assert_eq!(end(begin(&place, &plan, "out", &["--cells", "1-3"])).0, Some(0));
@@ -273,7 +273,7 @@ fn a_damaged_record_is_made_again_and_a_damaged_list_is_said() {
     assert!(code == Some(0) && said.contains("3 cells done"), "{said}");
     assert!(said.contains("damaged, the cell runs again: out/cells/"), "{said}");
     assert!(fs::read(&record).unwrap() == whole);
-    // Of no cell that is known: it stays, and the rest goes on.
+    // Files of unknown cells stay, and the rest continues.
     for junk in [files.record("0bad"), files.failure("1bad")] {
         fs::write(junk, &whole[..whole.len() / 2]).unwrap();
     }

@@ -1,5 +1,6 @@
 //! `gpumodel analyze`: applications on a machine, alone and together.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -8,14 +9,16 @@ use std::process::ExitCode;
 
 use gpumodel_core::units::{FolderPurpose, check_writable};
 use gpumodel_report::results::{Analysis, with_short_names};
+use gpumodel_report::table::{NAMES, analysis, analysis_tables};
 use gpumodel_trace::sources;
 
 use super::options::{FilterArguments, cache_folder, set_threads, setting};
 use super::output::{check_file, check_overwrites, is_stdout, stdout, write_text};
 use super::progress::with_bars;
+use super::tables::{self, CsvArgument, named};
 use super::{Outcome, message};
 use crate::app::model;
-use crate::{AnalyzeRequest, AppName, Ending, SampleRequest, analyze};
+use crate::{AnalyzeRequest, AppName, Ending, EventDetail, SampleRequest, analyze};
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
 ///
@@ -27,6 +30,8 @@ use crate::{AnalyzeRequest, AppName, Ending, SampleRequest, analyze};
     gpumodel analyze bfs.gpt --machine v100\n  \
     gpumodel analyze synth:saxpy --machine v100\n  \
     gpumodel analyze traces/bfs traces/lud --machine a100 --report out\n  \
+    gpumodel analyze bfs.gpt lud.gpt --machine v100,a100 --csv runs.csv --json record.json\n      \
+        record-v100.json and record-a100.json                  each machine in turn\n  \
     gpumodel analyze A=one.gpt B=two.gpt --machine my-gpu.toml --json record.json\n  \
     gpumodel analyze bfs.gpt lud.gpt --machine warped-slicer --scheme left-over,even\n  \
     gpumodel analyze bfs.gpt lud.gpt --machine warped-slicer --scheme warped-slicer \\\n      \
@@ -36,7 +41,9 @@ use crate::{AnalyzeRequest, AppName, Ending, SampleRequest, analyze};
     gpumodel analyze bfs.gpt --machine v100 --set l1.latency_cycles=20 --kernels 1-3\n  \
     gpumodel analyze app.gpt --machine v100 --names 'gemm|conv' --ctas first:160\n  \
     gpumodel analyze sgemm.gpt --machine v100 --sample        a part of the CTAs, with an interval\n  \
-    gpumodel analyze sgemm.gpt --machine v100 --sample=0.01   more of them\n\n\
+    gpumodel analyze sgemm.gpt --machine v100 --sample=0.01   more of them\n  \
+    gpumodel analyze bfs.gpt --machine v100 --hot 5           where its code loses time\n  \
+    gpumodel analyze bfs.gpt lud.gpt --machine v100 --scheme even --trace-events run.json\n\n\
     ENVIRONMENT:\n  \
     GPUMODEL_MACHINE  the machine of commands without --machine, as `machine = \"v100\"` in\n                    \
     gpumodel/config.toml of the user's config folder sets it\n  \
@@ -47,9 +54,11 @@ pub(crate) struct Arguments {
     #[arg(required_unless_present = "queue", value_name = "APP")]
     apps: Vec<OsString>,
     /// A name from `gpumodel machine list`, or a machine file; needed unless GPUMODEL_MACHINE or
-    /// the config file names one
-    #[arg(short, long, value_name = "M")]
-    machine: String,
+    /// the config file names one. Several, separated by commas or with -m again, are analyzed
+    /// in turn: each has its record, with the machine's name in that of the --json FILE, and
+    /// its folder in the --report DIR
+    #[arg(short, long, value_name = "M,…", required = true)]
+    machine: Vec<String>,
     /// Schemes for the co-runs, separated by commas, each as `name` or
     /// `name:key=value:key=value`; `gpumodel scheme list` lists them;
     /// `replay:RECORD.json[:run=N]` repeats the decisions of a record
@@ -86,6 +95,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
+    csv: CsvArgument,
+    #[command(flatten)]
     filter: FilterArguments,
     /// Overrides a key of the machine for this run
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
@@ -108,6 +119,18 @@ pub(crate) struct Arguments {
         value_parser = width
     )]
     sample: Option<f64>,
+    /// Lists, per launch of a solo run, the N instructions with most stalls, L1 misses,
+    /// sectors per request and bank conflicts
+    #[arg(long, value_name = "N", conflicts_with = "sample")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+    hot: Option<u16>,
+    /// Writes what happened when, for Perfetto or chrome://tracing: kernels, decisions of
+    /// schemes, IPC and DRAM bandwidth over time
+    #[arg(long, value_name = "FILE")]
+    trace_events: Option<PathBuf>,
+    /// With --trace-events also the CTAs of each SM, the first 50000 of each run
+    #[arg(long, requires = "trace_events")]
+    trace_ctas: bool,
     /// Seed of all random choices; kept in the record
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -139,27 +162,89 @@ fn check_width(arguments: &Arguments) -> Result<(), String> {
     }
 }
 
+/// A machine, and where its results go.
+struct Target {
+    machine: String,
+    json: Option<PathBuf>,
+    report: Option<PathBuf>,
+    events: Option<PathBuf>,
+}
+
+/// The machines that were typed, a file whose name has a comma as one.
+fn targets(arguments: &Arguments) -> Result<Vec<Target>, String> {
+    let each = |typed: &String| match Path::new(typed).is_file() {
+        true => vec![typed.clone()],
+        false => typed.split(',').map(|name| name.trim().to_owned()).collect(),
+    };
+    let machines: Vec<String> = arguments.machine.iter().flat_map(each).collect();
+    let (json, report) = (&arguments.json, &arguments.report);
+    let events = &arguments.trace_events;
+    if let [machine] = &machines[..] {
+        let (json, report, events) = (json.clone(), report.clone(), events.clone());
+        return Ok(vec![Target { machine: machine.clone(), json, report, events }]);
+    }
+    let streams = [("--json", json), ("--trace-events", events)];
+    let stream = |(option, path): (_, &Option<PathBuf>)| {
+        Some((option, path.clone().filter(|path| is_stream(path))?))
+    };
+    if let Some((option, path)) = streams.into_iter().find_map(stream) {
+        let path = path.display();
+        return Err(format!(
+            "{option} {path} takes one record, and {} machines have one each: name a file, or one \
+             machine",
+            machines.len()
+        ));
+    }
+    let mut known = BTreeSet::new();
+    let target = |machine: String| {
+        let path = Path::new(&machine);
+        let stem = path.file_stem().filter(|_| path.is_file()).unwrap_or(path.as_os_str());
+        let stem = stem.to_string_lossy().into_owned();
+        if !known.insert(stem.clone()) {
+            return Err(format!("two machines are called {stem}: their results have one name"));
+        }
+        let json = json.as_ref().map(|path| named(path, &stem));
+        let events = events.as_ref().map(|path| named(path, &stem));
+        let report = report.as_ref().map(|folder| folder.join(&stem));
+        Ok(Target { machine, json, report, events })
+    };
+    machines.into_iter().map(target).collect()
+}
+
+/// Whether `path` is standard output, a device or a pipe: it does not become several files.
+fn is_stream(path: &Path) -> bool {
+    path == Path::new("-") || (path.exists() && !path.is_file())
+}
+
 /// Refuses outputs that cannot be written or would replace an input, before the work begins.
-fn check_outputs(arguments: &Arguments) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let (inputs, json) = (input_files(arguments), arguments.json.as_deref());
-    check_overwrites(&inputs, &[("--json", json)])?;
-    if let Some(folder) = &arguments.report {
-        check_overwrites(
-            &inputs,
-            &[("--report", Some(folder.join(gpumodel_report::RECORD).as_path()))],
-        )?;
+fn check_outputs(
+    arguments: &Arguments,
+    targets: &[Target],
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let inputs = input_files(arguments, targets);
+    let outputs = targets.iter().flat_map(|target| {
+        [("--json", target.json.as_deref()), ("--trace-events", target.events.as_deref())]
+    });
+    arguments.csv.check(&inputs, &outputs.collect::<Vec<_>>(), &NAMES)?;
+    for folder in targets.iter().filter_map(|target| target.report.as_ref()) {
+        let record = folder.join(gpumodel_report::RECORD);
+        check_overwrites(&inputs, &[("--report", Some(record.as_path()))])?;
         FolderPurpose::Report.check(folder, arguments.force)?;
         check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     }
-    json.map_or(Ok(()), check_file)?;
+    let files = targets.iter().flat_map(|target| [&target.json, &target.events]).flatten();
+    for path in files {
+        check_file(path)?;
+    }
     Ok(())
 }
 
 /// The files that are read: those of the applications (without those of a queue), the
-/// machine, the queue and the records that are replayed. Names that are no files are left out.
-fn input_files(arguments: &Arguments) -> Vec<PathBuf> {
+/// machines, the queue and the records that are replayed. Names that are no files are left out.
+fn input_files(arguments: &Arguments, targets: &[Target]) -> Vec<PathBuf> {
     let before = |text: &str, end: &str| PathBuf::from(text.split(end).next().unwrap_or(text));
-    let mut files = vec![PathBuf::from(&arguments.machine)];
+    let mut files: Vec<PathBuf> =
+        targets.iter().map(|target| PathBuf::from(&target.machine)).collect();
     files.extend(arguments.queue.clone());
     for typed in &arguments.apps {
         let AppName { path, .. } = AppName::parse(typed);
@@ -180,11 +265,30 @@ fn input_files(arguments: &Arguments) -> Vec<PathBuf> {
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     check_width(&arguments)?;
-    check_outputs(&arguments)?;
+    let targets = targets(&arguments)?;
+    check_outputs(&arguments, &targets)?;
     set_threads(arguments.threads)?;
-    let request = AnalyzeRequest {
-        apps: arguments.apps.iter().map(AppName::parse).collect(),
-        machine: arguments.machine,
+    let (csv, records) = (arguments.csv.clone(), analyzed(arguments, &targets)?);
+    let hidden =
+        csv.is_stdout() || targets.iter().any(|one| one.json.as_deref().is_some_and(is_stdout));
+    // Whoever reads the tables may stop early; the files are written all the same.
+    let shown = if hidden { Ok(()) } else { show(&records) };
+    for (target, record) in targets.iter().zip(&records) {
+        write_files(target, record)?;
+    }
+    csv.write(&analysis_tables(&records))?;
+    shown?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The record of each machine.
+fn analyzed(
+    arguments: Arguments,
+    targets: &[Target],
+) -> Result<Vec<Analysis>, Box<dyn Error + Send + Sync>> {
+    let mut request = AnalyzeRequest {
+        apps: arguments.apps.iter().map(|typed| AppName::parse(typed)).collect(),
+        machine: String::new(),
         overrides: arguments.set,
         filter: arguments.filter.into(),
         schemes: arguments.scheme,
@@ -196,28 +300,47 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         cache: cache_folder(),
         seed: arguments.seed,
         sample: arguments.sample.map(SampleRequest::within),
+        hot: arguments.hot.map_or(0, usize::from),
+        events: match (&arguments.trace_events, arguments.trace_ctas) {
+            (None, _) => EventDetail::Record,
+            (Some(_), false) => EventDetail::Activity,
+            (Some(_), true) => EventDetail::Ctas,
+        },
     };
-    let analysis = with_bars(|watch| analyze(&request, watch))?;
-    show(&analysis, arguments.json.as_deref())?;
-    if let Some(folder) = &arguments.report {
+    if targets.len() > 1 {
+        // The last machine may not be found wrong after hours.
+        let models = crate::models(request.models.as_deref())?;
+        for target in targets {
+            models.machine(&target.machine, &request.overrides)?;
+        }
+    }
+    let mut records = Vec::with_capacity(targets.len());
+    for target in targets {
+        request.machine.clone_from(&target.machine);
+        records.push(with_bars(|watch| analyze(&request, watch))?);
+    }
+    Ok(records)
+}
+
+fn show(records: &[Analysis]) -> io::Result<()> {
+    let short: Vec<Analysis> = records.iter().map(with_short_names).collect();
+    stdout().write_all(analysis(&short, tables::width()).as_bytes())
+}
+
+/// Writes the record and the report of a machine.
+fn write_files(target: &Target, record: &Analysis) -> Result<(), Box<dyn Error + Send + Sync>> {
+    if let Some(path) = &target.json {
+        write_text(path, &record.to_json())?;
+    }
+    if let Some(path) = &target.events {
+        write_text(path, &gpumodel_report::trace_events(record))?;
+    }
+    if let Some(folder) = &target.report {
         FolderPurpose::Report.mark(folder)?;
-        gpumodel_report::write_all(&analysis, folder)?;
+        gpumodel_report::write_all(record, folder)?;
         if io::stderr().is_terminal() {
             message(format_args!("report: {}", folder.join("index.html").display()));
         }
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Writes the tables to standard output, unless the record goes there, and then the record to
-/// `json`.
-fn show(analysis: &Analysis, json: Option<&Path>) -> Result<(), Box<dyn Error + Send + Sync>> {
-    if !json.is_some_and(is_stdout) {
-        let short = &with_short_names(analysis);
-        let text = gpumodel_report::table::solo(short)
-            + &gpumodel_report::table::corun(short)
-            + &gpumodel_report::table::queue(short);
-        stdout().write_all(text.as_bytes())?;
-    }
-    Ok(json.map_or(Ok(()), |path| write_text(path, &analysis.to_json()))?)
+    Ok(())
 }

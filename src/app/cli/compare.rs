@@ -5,15 +5,16 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use gpumodel_report::figure::{Figure, FigureInput};
+use gpumodel_report::figure::{Figure, FigureInput, Format};
 use gpumodel_report::results::{
     Comparison, ReferenceTable, alone_once, refuse_ambiguous_apps, refuse_duplicate_rows,
 };
 use gpumodel_report::table;
 
 use super::Outcome;
-use super::output::{check_overwrites, check_svg, is_stdout, write_text};
+use super::output::{is_stdout, write_bytes, write_text};
 use super::records::{Records, read_all, sources};
+use super::tables::{CsvArgument, width};
 
 /// Compares records with a reference table: cycles, hit rates and DRAM bytes with their errors.
 #[derive(Debug, Args)]
@@ -28,7 +29,7 @@ Cycles are compared without launch latency.
 
 Examples:
   gpumodel compare bfs.json lud.json --reference results.csv
-  gpumodel compare *.json --reference silicon.csv --json errors.json -o errors.svg")]
+  gpumodel compare *.json --reference silicon.csv --json errors.json -o errors.pdf")]
 pub(crate) struct Arguments {
     /// Records that `gpumodel analyze --json` wrote, folders of its --report, folders of
     /// `gpumodel sweep`, or tables in such a folder, as its cells.csv
@@ -44,17 +45,19 @@ pub(crate) struct Arguments {
     /// Writes the comparison as JSON; `-` is standard output, without the tables
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draws the correlation plot
-    #[arg(short, long, value_name = "FILE.svg")]
+    /// Draws the correlation plot: SVG, or PDF or PNG by the extension of FILE
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgument,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    arguments.output.as_deref().map_or(Ok(()), check_svg)?;
+    let format = arguments.output.as_deref().map(Format::of).transpose()?;
     let mut inputs = sources(&arguments.records);
     inputs.push(arguments.reference.clone());
     let outputs = [("--json", arguments.json.as_deref()), ("-o", arguments.output.as_deref())];
-    check_overwrites(&inputs, &outputs)?;
+    arguments.csv.check(&inputs, &outputs, &["rows", "errors"])?;
     let Records { all: mut records, from } = read_all(&arguments.records)?;
     alone_once(&mut records);
     let reference = ReferenceTable::read(&arguments.reference)?;
@@ -63,15 +66,17 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let comparison = Comparison::new(&records, &reference, arguments.launch_cycles);
     comparison.answered(&reference)?;
     comparison.launches_fit(&reference)?;
-    if !arguments.json.as_deref().is_some_and(is_stdout) {
-        write_text(Path::new("-"), &table::comparison(&comparison))?;
+    if !arguments.json.as_deref().is_some_and(is_stdout) && !arguments.csv.is_stdout() {
+        write_text(Path::new("-"), &table::comparison(&comparison, width()))?;
     }
-    if let Some(path) = &arguments.output {
+    if let Some((path, format)) = arguments.output.as_deref().zip(format) {
         let input = FigureInput::new(&records).with(&comparison);
-        write_text(path, &Figure::named("correlation")?.draw(&input)?.svg)?;
+        let drawing = Figure::named("correlation")?.draw(&input)?;
+        write_bytes(path, &drawing.encode(format)?)?;
     }
     if let Some(path) = &arguments.json {
         write_text(path, &comparison.to_json())?;
     }
+    arguments.csv.write(&table::comparison_tables(&comparison))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,30 +3,44 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use comfy_table::presets::NOTHING;
-
 use gpumodel_core::units::did_you_mean;
+use gpumodel_report::results::RECORD_SCHEMA;
+use gpumodel_report::table::{Column, Table};
 
 use super::Outcome;
-use super::output::{stdout, table};
-use crate::guide::{TOPICS, Topic};
+use super::output::stdout;
+use super::tables::width;
+use crate::guide::{PAGES, Page, TOPICS, Topic};
+
+/// The topic that has a page for each scheme.
+const SCHEMES: &str = "schemes";
 
 /// Lists the topics of the user's guide, or shows one
 #[derive(Debug, clap::Args)]
 #[command(after_help = "EXAMPLES:\n  \
     gpumodel guide\n  \
     gpumodel guide tutorial\n  \
-    gpumodel guide schemes | less")]
+    gpumodel guide schemes | less\n  \
+    gpumodel guide schemes warped-slicer\n  \
+    gpumodel guide --schema > record.schema.json")]
 pub(crate) struct Arguments {
     /// The topic to show
     #[arg(value_name = "TOPIC")]
     topic: Option<String>,
+    /// With the topic `schemes`: the scheme whose page to show
+    #[arg(value_name = "SCHEME", conflicts_with = "schema")]
+    scheme: Option<String>,
+    /// Prints the JSON Schema of the records that `analyze --json` writes
+    #[arg(long, conflicts_with = "topic")]
+    schema: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    match &arguments.topic {
-        Some(name) => write!(stdout(), "{}", topic(name)?.text)?,
-        None => writeln!(stdout(), "{}", list())?,
+    match (&arguments.topic, &arguments.scheme) {
+        (None, _) if arguments.schema => write!(stdout(), "{RECORD_SCHEMA}")?,
+        (Some(name), None) => write!(stdout(), "{}", topic(name)?.text)?,
+        (Some(name), Some(scheme)) => write!(stdout(), "{}", page(topic(name)?, scheme)?.text)?,
+        (None, _) => writeln!(stdout(), "{}", list())?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -34,16 +48,40 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn topic(name: &str) -> Result<&'static Topic, String> {
     TOPICS.iter().find(|topic| topic.name == name).ok_or_else(|| {
         let known = || TOPICS.iter().map(|topic| topic.name);
-        let hint = did_you_mean(name, known());
+        let hint = match find_page(name) {
+            Some(_) => format!(" (did you mean {SCHEMES} {name}?)"),
+            None => did_you_mean(name, known()),
+        };
         let known = known().collect::<Vec<_>>().join(", ");
         format!("the guide has no topic {name}{hint}; the topics are: {known}")
     })
 }
 
-fn list() -> String {
-    let mut table = table(NOTHING, &["topic", "afterwards you can"]);
-    for topic in TOPICS {
-        table.add_row([topic.name, topic.summary]);
+fn find_page(scheme: &str) -> Option<&'static Page> {
+    PAGES.iter().find(|page| page.schemes().any(|name| name == scheme))
+}
+
+fn page(topic: &Topic, scheme: &str) -> Result<&'static Page, String> {
+    if topic.name != SCHEMES {
+        let name = topic.name;
+        return Err(format!("the topic {name} has no pages, expected `{SCHEMES} SCHEME`"));
     }
-    format!("{}\n\n`gpumodel guide TOPIC` shows one.", table.trim_fmt())
+    find_page(scheme).ok_or_else(|| {
+        let known = || PAGES.iter().flat_map(|page| page.schemes());
+        let hint = did_you_mean(scheme, known());
+        let known = known().collect::<Vec<_>>().join(", ");
+        format!("the guide has no page on a scheme {scheme}{hint}; the schemes are: {known}")
+    })
+}
+
+fn list() -> String {
+    let columns: [Column<&Topic>; 2] = [
+        ("topic", |topic| topic.name.into()),
+        ("afterwards you can", |topic| topic.summary.into()),
+    ];
+    let table = Table::new(&columns, TOPICS).left(&[0, 1]).terminal(width());
+    format!(
+        "{table}\n`gpumodel guide TOPIC` shows one, `gpumodel guide schemes SCHEME` the page of a \
+         scheme."
+    )
 }

@@ -5,22 +5,22 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
 use gpumodel_core::units::Dim3;
 use gpumodel_report::plain_name;
+use gpumodel_report::table::{Cell, Column, Table, wrapped};
 use gpumodel_trace::{Command, KernelSummary, Store, TraceError, TraceStatistics, sources};
 
 use super::Outcome;
 use super::options::cache_folder;
-use super::output::{alert, check_overwrites, stdout, table, write_json};
+use super::output::{alert, stdout, write_json};
 use super::progress::with_bar;
+use super::tables::{CsvArgument, width};
 use crate::{App, AppName, RunError};
 
-/// Longest kernel name in the table.
-const NAME_CHARACTERS: usize = 40;
+/// The tables, by name.
+const TABLES: [&str; 2] = ["kernels", "opcodes"];
 
 /// Shows an application's kernels, instruction mix, footprint, sizes and hash.
 ///
@@ -48,6 +48,8 @@ pub(crate) struct Arguments {
     /// Write everything as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgument,
     /// Opcodes to show in the table
     #[arg(long, value_name = "N", default_value_t = 12)]
     top: usize,
@@ -124,7 +126,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let app = AppName::parse(&arguments.app);
     let inputs =
         sources(std::slice::from_ref(&app.path)).unwrap_or_else(|_| vec![app.path.clone()]);
-    check_overwrites(&inputs, &[("--json", arguments.json.as_deref())])?;
+    arguments.csv.check(&inputs, &[("--json", arguments.json.as_deref())], &TABLES)?;
     let store = match open(&arguments, &app) {
         Ok(store) => store,
         Err(RunError::Trace(error @ TraceError::Store { .. })) if arguments.verify => {
@@ -135,9 +137,12 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     };
     let document = document(&store, arguments.verify)?;
     match &arguments.json {
-        None => show(&document, arguments.top)?,
         Some(path) => write_json(path, &document)?,
+        None if arguments.csv.is_stdout() => (),
+        None => show(&document, arguments.top)?,
     }
+    let all = opcode_table(&document, usize::MAX);
+    arguments.csv.write(&[(TABLES[0], kernel_table(&document)), (TABLES[1], all)])?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -250,49 +255,35 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| crate::ratio(part, whole))
 }
 
-/// A table whose columns, but for the first, are numbers.
-fn number_table(header: &[&str]) -> Table {
-    let mut table = table(UTF8_HORIZONTAL_ONLY, header);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+fn kernel_table(document: &Document) -> Table {
+    let columns: [Column<&KernelRow>; 13] = [
+        ("kernel", |kernel| Cell::Titled(plain_name(&kernel.name), kernel.name.clone())),
+        ("id", |kernel| Cell::Count(kernel.id.into())),
+        ("grid", |kernel| kernel.grid.to_string().into()),
+        ("block", |kernel| kernel.block.to_string().into()),
+        ("regs", |kernel| Cell::Count(kernel.registers.into())),
+        ("shared", |kernel| Cell::Count(kernel.shared_bytes.into())),
+        ("stream", |kernel| Cell::Count(kernel.stream)),
+        ("CTAs", |kernel| ctas(kernel).into()),
+        ("warp instr", |kernel| Cell::Count(kernel.warp_instructions)),
+        ("thread instr", |kernel| Cell::Count(kernel.thread_instructions)),
+        ("memory", |kernel| Cell::Count(kernel.memory_instructions)),
+        ("lines 128 B", |kernel| Cell::Count(kernel.footprint.lines_128_bytes)),
+        ("store", |kernel| Cell::Count(kernel.store_bytes)),
+    ];
+    let table = Table::new(&columns, &document.kernels);
+    table.dropping(&["stream", "store", "memory", "shared", "thread instr", "regs"])
 }
 
-fn kernel_table(document: &Document) -> Table {
-    let mut kernels = number_table(&[
-        "kernel",
-        "id",
-        "grid",
-        "block",
-        "regs",
-        "shared",
-        "stream",
-        "CTAs",
-        "warp instr",
-        "thread instr",
-        "memory",
-        "lines 128 B",
-        "store",
-    ]);
-    for kernel in &document.kernels {
-        kernels.add_row([
-            short(&plain_name(&kernel.name)),
-            kernel.id.to_string(),
-            kernel.grid.to_string(),
-            kernel.block.to_string(),
-            kernel.registers.to_string(),
-            kernel.shared_bytes.to_string(),
-            kernel.stream.to_string(),
-            ctas(kernel),
-            kernel.warp_instructions.to_string(),
-            kernel.thread_instructions.to_string(),
-            kernel.memory_instructions.to_string(),
-            kernel.footprint.lines_128_bytes.to_string(),
-            kernel.store_bytes.to_string(),
-        ]);
-    }
-    kernels
+/// The `top` opcodes with most warp instructions.
+fn opcode_table(document: &Document, top: usize) -> Table {
+    let columns: [Column<(&MixRow, u64)>; 3] = [
+        ("opcode", |(row, _)| row.opcode.clone().into()),
+        ("warp instr", |(row, _)| Cell::Count(row.warp_instructions)),
+        ("share", |(row, all)| Cell::Share(ratio(row.warp_instructions, *all))),
+    ];
+    let rows = document.mix.iter().take(top).map(|row| (row, document.warp_instructions));
+    Table::new(&columns, rows)
 }
 
 /// The number of CTAs, and that of the grid if some are missing.
@@ -304,16 +295,13 @@ fn ctas(kernel: &KernelRow) -> String {
 }
 
 fn show(document: &Document, top: usize) -> io::Result<()> {
-    let kernels = kernel_table(document);
-    let mut mix = number_table(&["opcode", "warp instr", "share"]);
-    for row in document.mix.iter().take(top) {
-        let share = ratio(row.warp_instructions, document.warp_instructions).unwrap_or(0.0);
-        let count = row.warp_instructions.to_string();
-        mix.add_row([row.opcode.clone(), count, format!("{:.1} %", 100.0 * share)]);
-    }
+    let kernels = kernel_table(document).terminal(width());
+    let opcodes = opcode_table(document, top).terminal(width());
     let mut out = stdout();
-    writeln!(out, "{kernels}\n\n{mix}\n")?;
-    sizes(document, &mut out)
+    let mut rest = Vec::new();
+    sizes(document, &mut rest)?;
+    let rest = wrapped(&String::from_utf8_lossy(&rest), width());
+    write!(out, "{kernels}\n{opcodes}\n{rest}")
 }
 
 fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
@@ -364,12 +352,4 @@ fn accesses(document: &Document, out: &mut impl Write) -> io::Result<()> {
         )?;
     }
     Ok(())
-}
-
-fn short(name: &str) -> String {
-    if name.chars().count() <= NAME_CHARACTERS {
-        return name.to_owned();
-    }
-    let kept: String = name.chars().take(NAME_CHARACTERS - 1).collect();
-    format!("{kept}…")
 }

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use comfy_table::presets::NOTHING;
+use gpumodel_report::table::{Cell, Column, Table};
 use serde_json::json;
 
-use gpumodel_sim::config::{IMPORT_MARK, ImportLabel, Resolved, import_accelsim};
+use gpumodel_sim::config::{IMPORT_MARK, ImportLabel, Listed, Resolved, import_accelsim};
 
 use super::options::setting;
-use super::output::{alert, check_overwrites, is_stdout, stdout, table, write_json, write_text};
+use super::output::{alert, check_overwrites, is_stdout, stdout, write_json, write_text};
+use super::tables::{CsvArgument, width};
 use super::{Outcome, message};
 use crate::check_memory;
 
@@ -52,6 +53,8 @@ struct List {
     /// Write the list as JSON to FILE, `-` for standard output.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgument,
 }
 
 #[derive(Debug, Args)]
@@ -68,6 +71,8 @@ struct Show {
     /// Write everything as JSON to FILE, `-` for standard output.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgument,
 }
 
 #[derive(Debug, Args)]
@@ -109,54 +114,71 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 }
 
 fn run_list(list: &List) -> Outcome {
+    list.csv.check(&[], &[("--json", list.json.as_deref())], &["machines"])?;
     let models = crate::models(list.models.as_deref())?;
     let machines: Vec<Resolved> = models
         .machine_names()
         .into_iter()
         .map(|name| models.machine(name, &[]))
         .collect::<Result<_, _>>()?;
+    let table = machine_table(&machines);
     if let Some(target) = &list.json {
         let rows: Vec<_> = machines.iter().map(summary).collect();
         write_json(target, &json!({"schema": "gpumodel.machines/1", "machines": rows}))?;
-        return Ok(ExitCode::SUCCESS);
+    } else if !list.csv.is_stdout() {
+        write!(stdout(), "{}", table.terminal(width()))?;
     }
-    let mut table = table(NOTHING, &["name", "SMs", "MHz", "GB/s", "reference", "description"]);
-    for Resolved { machine, .. } in &machines {
-        let peak = machine.peak_gb_per_s().map_or_else(String::new, |peak| format!("{peak:.0}"));
-        let clock = format!("{:.0}", machine.clocks.core_mhz);
-        let sms = machine.dispatch.sms.to_string();
-        let other = machine.reference_name != machine.name;
-        let reference = if other { machine.reference_name.clone() } else { String::new() };
-        let description = machine.description.clone();
-        table.add_row([machine.name.clone(), sms, clock, peak, reference, description]);
-    }
-    writeln!(stdout(), "{}", table.trim_fmt())?;
+    list.csv.write(&[("machines", table)])?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn machine_table(machines: &[Resolved]) -> Table {
+    let columns: [Column<&Resolved>; 6] = [
+        ("name", |one| one.machine.name.clone().into()),
+        ("SMs", |one| Cell::Count(one.machine.dispatch.sms.into())),
+        ("MHz", |one| Cell::Number(one.machine.clocks.core_mhz, 0)),
+        ("GB/s", |one| Cell::number(one.machine.peak_gb_per_s(), 0)),
+        ("reference", |Resolved { machine, .. }| {
+            let other = machine.reference_name != machine.name;
+            if other { machine.reference_name.clone().into() } else { "".into() }
+        }),
+        ("description", |one| one.machine.description.clone().into()),
+    ];
+    Table::new(&columns, machines).left(&[0, 4, 5]).dropping(&["reference"])
 }
 
 fn run_show(show: &Show) -> Outcome {
     let file = Some(PathBuf::from(&show.machine)).filter(|path| path.is_file());
-    check_overwrites(file.as_slice(), &[("--json", show.json.as_deref())])?;
+    show.csv.check(file.as_slice(), &[("--json", show.json.as_deref())], &["keys"])?;
     let models = crate::models(show.models.as_deref())?;
     let resolved = models.machine(&show.machine, &show.overrides)?;
     check_memory(&resolved.machine, &models)?;
+    let table = key_table(&resolved);
     if let Some(target) = &show.json {
         let mut document = summary(&resolved);
         document["schema"] = json!("gpumodel.machine/1");
         document["overrides"] = json!(resolved.overrides);
         document["keys"] = json!(resolved.listing());
         write_json(target, &document)?;
-        return Ok(ExitCode::SUCCESS);
+    } else if !show.csv.is_stdout() {
+        writeln!(stdout(), "{}\nhash {}", table.terminal(width()), resolved.hash)?;
     }
-    let mut table = table(NOTHING, &["key", "value", "kind", "source"]);
-    for row in resolved.listing() {
-        let value = row.value.as_str().map_or_else(|| row.value.to_string(), str::to_owned);
-        let (kind, text) =
-            row.source.map_or_else(Default::default, |s| (s.kind.name().to_owned(), s.text));
-        table.add_row([row.key, value, kind, text]);
-    }
-    writeln!(stdout(), "{}\n\nhash {}", table.trim_fmt(), resolved.hash)?;
+    show.csv.write(&[("keys", table)])?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Every key of a machine with its value and the source of the value.
+fn key_table(resolved: &Resolved) -> Table {
+    let listing = resolved.listing();
+    let columns: [Column<Listed>; 4] = [
+        ("key", |row: &Listed| row.key.clone().into()),
+        ("value", |row| {
+            row.value.as_str().map_or_else(|| row.value.to_string(), str::to_owned).into()
+        }),
+        ("kind", |row| row.source.as_ref().map_or("", |source| source.kind.name()).into()),
+        ("source", |row| row.source.as_ref().map_or("", |source| source.text.as_str()).into()),
+    ];
+    Table::new(&columns, listing).left(&[0, 1, 2, 3]).dropping(&["kind"])
 }
 
 fn run_check(check: &Check) -> Outcome {

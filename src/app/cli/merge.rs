@@ -10,7 +10,8 @@ use gpumodel_report::table;
 
 use super::Outcome;
 use super::output::stdout;
-use super::sweep::failures;
+use super::sweep::{failures, means};
+use super::tables::width;
 use crate::{MergeRequest, merge};
 
 /// Joins folders of `gpumodel sweep` into a new one
@@ -51,6 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let left = SweepFiles::new(&arguments.out).cells()?.len().saturating_sub(done + failed);
     let out = arguments.out.display();
     writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
-    stdout.write_all(table::failures(&failures(&arguments.out)?).as_bytes())?;
+    stdout.write_all(table::failures(&failures(&arguments.out)?, width()).as_bytes())?;
+    stdout.write_all(means(&arguments.out)?.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -22,6 +22,7 @@ mod scheme;
 mod settings;
 mod sweep;
 mod synth;
+mod tables;
 mod traces;
 
 use std::error::Error;

@@ -5,7 +5,6 @@ use std::io::{self, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use comfy_table::{Table, TableStyle};
 use serde::Serialize;
 
 use gpumodel_core::units::{WholeFile, is_stream};
@@ -95,41 +94,20 @@ pub(super) fn check_file(path: &Path) -> io::Result<()> {
 
 /// Writes `text` to `path`, which may be standard output.
 pub(super) fn write_text(path: &Path, text: &str) -> io::Result<()> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// Writes `bytes` to `path`, which may be standard output.
+pub(super) fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if is_stdout(path) {
-        return stdout().write_all(text.as_bytes());
+        return stdout().write_all(bytes);
     }
-    WholeFile::write(path, text.as_bytes())
+    WholeFile::write(path, bytes)
 }
 
 /// Writes a JSON document, indented, as [`write_text`] does.
 pub(super) fn write_json(path: &Path, document: &impl Serialize) -> io::Result<()> {
     write_text(path, &(serde_json::to_string_pretty(document)? + "\n"))
-}
-
-/// A table with this preset of borders and these headings.
-pub(super) fn table(preset: TableStyle, header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(preset).set_header(header);
-    table
-}
-
-/// Extensions of other picture formats.
-const OTHER_PICTURES: [&str; 6] = ["pdf", "png", "eps", "ps", "jpg", "jpeg"];
-
-/// Refuses a name for a figure that ends as another format than SVG.
-pub(super) fn check_svg(path: &Path) -> Result<(), String> {
-    let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    if !OTHER_PICTURES.contains(&ending.as_str()) {
-        return Ok(());
-    }
-    // rsvg-convert writes no JPEG.
-    let form = if ending.starts_with('j') { "png" } else { ending.as_str() };
-    let (svg, other) = (path.with_extension("svg"), path.with_extension(form));
-    let (shown, svg, other) = (path.display(), svg.display(), other.display());
-    Err(format!(
-        "{shown}: figures are written as SVG; name it {svg}, and convert that: \
-         rsvg-convert -f {form} {svg} -o {other}"
-    ))
 }
 
 /// Refuses outputs that would replace a store, one of `inputs`, a file in a folder among
@@ -179,22 +157,7 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    use super::{check_overwrites, check_svg};
-
-    #[test]
-    fn names_of_other_pictures_are_refused_with_the_way_to_them() {
-        for fine in ["a.svg", "a.SVG", "a", "-", "pdf", "a.pdf/b.svg", "a.json"] {
-            assert_eq!(check_svg(Path::new(fine)), Ok(()), "{fine}");
-        }
-        for (name, way) in [
-            ("f/a.pdf", "convert that: rsvg-convert -f pdf f/a.svg -o f/a.pdf"),
-            ("a.PNG", "rsvg-convert -f png a.svg -o a.png"),
-            ("a.jpeg", "rsvg-convert -f png a.svg -o a.png"),
-        ] {
-            let said = check_svg(Path::new(name)).unwrap_err();
-            assert!(said.starts_with(name) && said.ends_with(way), "{said}");
-        }
-    }
+    use super::check_overwrites;
 
     #[test]
     fn outputs_that_are_inputs_under_any_name_are_refused() {

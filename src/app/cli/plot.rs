@@ -7,17 +7,19 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use gpumodel_report::ReportError;
-use gpumodel_report::figure::{Choice, FIGURES, Figure, FigureInput, Width};
+use gpumodel_report::figure::{
+    Choice, Drawing, FIGURES, Figure, FigureInput, Format, Sheet, Width, order, rename,
+};
 use gpumodel_report::results::{
     Analysis, AppNames, Comparison, RecordError, ReferenceTable, alone_once, disambiguate_apps,
     refuse_ambiguous_apps, refuse_duplicate_rows,
 };
 
 use super::Outcome;
-use super::output::{check_overwrites, check_svg, stdout, write_text};
+use super::output::{check_overwrites, stdout, write_bytes, write_text};
 use super::records::{Records, read_all, sources};
 
-/// Draws a figure as SVG from records alone.
+/// Draws a figure from records alone, as SVG, PDF or PNG.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +29,8 @@ Examples:
   gpumodel plot pairs/*.json --figure makespan --baseline sequential -o makespan.svg
   gpumodel plot queues.json --figure schedule --queue equal/1 -o schedule.svg
   gpumodel plot evaluation --figure normalized --baseline even -o normalized.svg
-  gpumodel plot evaluation/some.csv --figure normalized --width one -o some.svg
+  gpumodel plot evaluation/some.csv --figure normalized --width one -o some.pdf
+  gpumodel plot mix.json --figure schemes --metrics stp,antt --rename left-over=MPS -o schemes.pdf
   gpumodel plot *.json --figure correlation --reference results.csv -o correlation.svg")]
 pub(crate) struct Arguments {
     /// Records that `gpumodel analyze --json` wrote, folders of its --report, folders of
@@ -38,8 +41,9 @@ pub(crate) struct Arguments {
     /// Which figure to draw; --list names them
     #[arg(long, value_name = "NAME", required_unless_present = "list")]
     figure: Option<String>,
-    /// Where the SVG goes; `-` is standard output
-    #[arg(short, long, value_name = "FILE.svg", required_unless_present = "list")]
+    /// Where the figure goes: PDF or PNG (300 dpi) if FILE ends so, else SVG; `-` is standard
+    /// output
+    #[arg(short, long, value_name = "FILE", required_unless_present = "list")]
     output: Option<PathBuf>,
     /// Only this application of the records, for figures of solo runs
     #[arg(long, value_name = "NAME")]
@@ -57,6 +61,17 @@ pub(crate) struct Arguments {
     /// (each job over itself, then the mean) [default: throughput]
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
+    /// Only these metrics of a figure of several, in this order. Of `schemes`: stp, antt,
+    /// fairness, makespan, ipc, harmonic, alu, energy; of `sorted`: stp, antt
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    metrics: Vec<String>,
+    /// Puts these schemes, applications, mixes or machines first, in this order
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    order: Vec<String>,
+    /// Shows the application, kernel, scheme or machine OLD as NEW; may come several times.
+    /// Other options take the name in the records
+    #[arg(long, value_name = "OLD=NEW", value_parser = renaming)]
+    rename: Vec<(String, String)>,
     /// Which queue `schedule` and `sm-share` show [default: the first]
     #[arg(long, value_name = "NAME")]
     queue: Option<String>,
@@ -64,6 +79,22 @@ pub(crate) struct Arguments {
     /// letters are 7 pt [default: for screens, without a physical size]
     #[arg(long, value_enum, value_name = "COLUMNS")]
     width: Option<Columns>,
+    /// Height of a figure whose plots have no rows, in inches [default: as the figure needs]
+    #[arg(long, value_name = "INCHES", value_parser = inches)]
+    height: Option<f64>,
+    /// Font family of the SVG, before Liberation Sans, Arial and Helvetica. PDF and PNG have
+    /// an embedded font of the same widths
+    #[arg(long, value_name = "FAMILY")]
+    font: Option<String>,
+    /// Writes the title, and what the numbers come from, as text
+    #[arg(long, value_name = "FILE")]
+    caption_file: Option<PathBuf>,
+    /// Draws the title above the figure, and below it what its numbers come from
+    #[arg(long)]
+    title: bool,
+    /// Draws no title, as without `--title`
+    #[arg(long, overrides_with = "title")]
+    no_title: bool,
     /// Also writes the values of a figure that has a table
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
@@ -79,33 +110,115 @@ enum Columns {
     Two,
 }
 
-pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let (Some(name), Some(output)) = (&arguments.figure, &arguments.output) else {
+pub(crate) fn run(mut arguments: Arguments) -> Outcome {
+    let (Some(name), Some(output)) = (arguments.figure.clone(), arguments.output.clone()) else {
         return list();
     };
-    let figure = Figure::named(name)?;
+    let figure = Figure::named(&name)?;
     check(&arguments, figure)?;
-    check_svg(output)?;
+    let format = Format::of(&output)?;
+    if arguments.font.is_some() && format != Format::Svg {
+        return Err("--font is for SVG: PDF and PNG have an embedded font; leave it out".into());
+    }
     let mut inputs = sources(&arguments.records);
     inputs.extend(arguments.reference.clone());
-    check_overwrites(
-        &inputs,
-        &[("-o", Some(output.as_path())), ("--csv", arguments.csv.as_deref())],
-    )?;
+    let outputs = [
+        ("-o", Some(output.as_path())),
+        ("--csv", arguments.csv.as_deref()),
+        ("--caption-file", arguments.caption_file.as_deref()),
+    ];
+    check_overwrites(&inputs, &outputs)?;
     let (mut records, table) = read(&arguments, figure)?;
     let comparison = table.map(|table| Comparison::new(&records, &table, None));
     let names = AppNames::of(&records);
     names.shorten(&mut records);
-    let app = arguments.app.as_deref().map(|app| names.short(app));
-    let drawing = figure.draw(&input(&arguments, app, &records, comparison.as_ref())?)?;
+    arguments.shorten(&names);
+    let mut drawing = arranged(&arguments, figure, &records, comparison.as_ref())?;
     if arguments.csv.is_some() && drawing.csv.is_empty() {
         return Err(format!("the figure {name} has no table").into());
     }
-    write_text(output, &drawing.svg)?;
+    if let Some(font) = &arguments.font {
+        drawing = drawing.in_font(font)?;
+    }
+    write_bytes(&output, &drawing.encode(format)?)?;
     if let Some(path) = &arguments.csv {
         write_text(path, &drawing.csv)?;
     }
+    if let Some(path) = &arguments.caption_file {
+        write_text(path, &format!("{}.\n{}.\n", drawing.title, drawing.provenance))?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+impl Arguments {
+    /// Gives applications that were typed whole the names that figures show.
+    fn shorten(&mut self, names: &AppNames) {
+        let typed = self.app.iter_mut().chain(&mut self.order);
+        typed.chain(self.rename.iter_mut().map(|(old, _)| old)).for_each(|name| {
+            *name = names.short(name).to_owned();
+        });
+    }
+}
+
+/// The figure with the names and in the order that were asked for; each of these must change
+/// something.
+fn arranged(
+    arguments: &Arguments,
+    figure: &Figure,
+    records: &[Analysis],
+    comparison: Option<&Comparison>,
+) -> Result<Drawing, ReportError> {
+    let draw = |records: &[Analysis], renames: &[(String, String)]| {
+        let mut renamed = records.to_vec();
+        let before = rename(&mut renamed, renames)?;
+        let new = |name: &str| renames.iter().find(|(old, _)| old == name).map(|(_, new)| &**new);
+        figure.draw(&input(arguments, &renamed, comparison, &new)?.renamed(&before))
+    };
+    if arguments.order.is_empty() && arguments.rename.is_empty() {
+        return figure.draw(&input(arguments, records, comparison, &|_| None)?);
+    }
+    let scheme = |(old, _): &&(String, String)| {
+        records.iter().flat_map(|record| &record.coruns).any(|run| run.scheme == *old)
+    };
+    let divides = figure.check(Choice::Baseline).is_ok() && arguments.baseline.is_none();
+    if let Some((old, _)) = arguments.rename.iter().find(scheme).filter(|_| divides) {
+        let why = " is renamed; name the scheme that others are divided by with --baseline".into();
+        return Err(ReportError::Category { name: old.clone(), why });
+    }
+    let ordered = |last| {
+        let mut ordered = records.to_vec();
+        order(&mut ordered, &arguments.order, last).map(|()| ordered)
+    };
+    let (first, last) = (ordered(false)?, ordered(true)?);
+    let drawing = draw(&first, &arguments.rename)?;
+    let unchanged = |option, why: String| {
+        Err(ReportError::Unchanged { figure: figure.name, option, why: why + "; leave it out" })
+    };
+    if !arguments.order.is_empty() && draw(&last, &arguments.rename)?.svg == drawing.svg {
+        return unchanged("--order", "it has an order of its own".into());
+    }
+    for (place, (old, _)) in arguments.rename.iter().enumerate() {
+        let mut others = arguments.rename.clone();
+        others.remove(place);
+        if draw(&first, &others)?.svg == drawing.svg {
+            return unchanged("--rename", format!("it does not show {old}"));
+        }
+    }
+    Ok(drawing)
+}
+
+/// `OLD=NEW`, at the last sign, since settings of schemes have some too.
+fn renaming(typed: &str) -> Result<(String, String), String> {
+    match typed.rsplit_once('=') {
+        Some((old, new)) if !old.is_empty() && !new.is_empty() => Ok((old.into(), new.into())),
+        _ => Err("expected OLD=NEW".into()),
+    }
+}
+
+/// A height above 0.
+fn inches(typed: &str) -> Result<f64, String> {
+    let inches = typed.parse().ok().filter(|inches: &f64| inches.is_finite() && *inches > 0.0);
+    inches.ok_or_else(|| "expected inches, as 2.5".into())
 }
 
 /// Refuses options that the figure does not use.
@@ -115,6 +228,7 @@ fn check(arguments: &Arguments, figure: &Figure) -> Result<(), ReportError> {
         (Choice::Reference, arguments.reference.is_some()),
         (Choice::Baseline, arguments.baseline.is_some()),
         (Choice::Metric, arguments.metric.is_some()),
+        (Choice::Metrics, !arguments.metrics.is_empty()),
         (Choice::Queue, arguments.queue.is_some()),
     ];
     let mut typed = typed.into_iter().filter(|(_, typed)| *typed);
@@ -124,23 +238,29 @@ fn check(arguments: &Arguments, figure: &Figure) -> Result<(), ReportError> {
 /// The input of the figure: the records and the options.
 fn input<'a>(
     arguments: &'a Arguments,
-    app: Option<&str>,
     records: &'a [Analysis],
     comparison: Option<&'a Comparison>,
+    new: &impl Fn(&str) -> Option<&'a str>,
 ) -> Result<FigureInput<'a>, ReportError> {
-    let mut input = FigureInput::new(records).sized(match arguments.width {
+    let width = match arguments.width {
         None => Width::Screen,
         Some(Columns::One) => Width::One,
         Some(Columns::Two) => Width::Two,
+    };
+    let mut input = FigureInput::new(records).on(Sheet {
+        width,
+        titled: arguments.title,
+        height: arguments.height,
     });
-    if let Some(app) = app {
-        input = input.only(app)?;
+    input = input.showing(&arguments.metrics);
+    if let Some(app) = &arguments.app {
+        input = input.only(new(app).unwrap_or(app))?;
     }
     if let Some(comparison) = comparison {
         input = input.with(comparison);
     }
     if let Some(scheme) = &arguments.baseline {
-        input = input.against(scheme);
+        input = input.against(new(scheme).unwrap_or(scheme));
     }
     if let Some(metric) = &arguments.metric {
         input = input.by(metric);

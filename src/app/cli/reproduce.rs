@@ -6,12 +6,14 @@ use std::process::ExitCode;
 
 use gpumodel_core::units::{ByteCount, FolderPurpose, check_writable};
 use gpumodel_report::figure::FIGURES;
+use gpumodel_report::paper::{Reproduction, headlines, headlines_csv, write_reproduction};
 
 use super::Outcome;
 use super::interrupt::{INTERRUPTED, stop_gracefully};
 use super::options::{cache_folder, memory, set_threads};
 use super::output::stdout;
 use super::progress::with_sweep_bars;
+use super::tables::{CsvArgument, width};
 use crate::{ReproduceError, ReproduceRequest, reproduce};
 
 /// Runs a paper's evaluation and compares the results with its published values
@@ -69,11 +71,14 @@ pub(crate) struct Arguments {
     /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgument,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     set_threads(arguments.threads)?;
     let folder = &arguments.report;
+    arguments.csv.check(&[], &[], &["rows"])?;
     FolderPurpose::Reproduction.check(folder, arguments.force)?;
     check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
     let request = ReproduceRequest {
@@ -97,13 +102,27 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Err(error) => return Err(error.into()),
     };
     let mut stdout = stdout();
-    stdout.write_all(gpumodel_report::paper::headlines(&found).as_bytes())?;
-    gpumodel_report::paper::write_reproduction(&found, folder)?;
+    let shown = !arguments.csv.is_stdout();
+    if shown {
+        stdout.write_all(headlines(&found, width()).as_bytes())?;
+    }
+    write_reproduction(&found, folder)?;
+    arguments.csv.write_one(&headlines_csv(&found))?;
+    if !shown {
+        return Ok(exit_code(&found));
+    }
     if found.left() > 0 {
         let left = found.left();
         writeln!(stdout, "not run yet: {left}; the same command without --so-far runs them")?;
     }
     writeln!(stdout, "report: {}", folder.join("index.html").display())?;
-    let [_, failed, _] = found.counts();
-    Ok(if failed + found.failed() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(exit_code(&found))
+}
+
+fn exit_code(found: &Reproduction) -> ExitCode {
+    let [_, same_sign, contradict, _] = found.counts();
+    match same_sign + contradict + found.failed() {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
 }

@@ -5,21 +5,22 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
+use gpumodel_report::table::{Cell, Column, Table};
 use serde_json::json;
 
 use gpumodel_core::units::did_you_mean;
 
 use super::Outcome;
-use super::output::{stdout, table, write_json};
+use super::output::{stdout, write_json};
+use super::tables::{CsvArgument, width};
 use crate::{ParameterRow, SchemeRow, schemes};
 
 /// Lists the sharing schemes
 #[derive(Debug, clap::Args)]
 #[command(after_help = "EXAMPLES:\n  \
     gpumodel scheme list\n  \
-    gpumodel scheme list warped-slicer\n  \
+    gpumodel scheme list --long\n  \
+    gpumodel scheme show warped-slicer\n  \
     gpumodel scheme list --json -")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -28,28 +29,66 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Lists every scheme, or the named ones: paper, summary, parameters
-    #[command(visible_alias = "show")]
+    /// Lists every scheme, one line each, or the named ones with their parameters
     List {
         /// Only these schemes
         #[arg(value_name = "SCHEME")]
         names: Vec<String>,
-        /// Writes the list as JSON; `-` is standard output
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
+        /// Also lists all parameters
+        #[arg(long)]
+        long: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Shows schemes with all parameters: defaults, what they take and do
+    Show {
+        /// The schemes
+        #[arg(value_name = "SCHEME", required = true)]
+        names: Vec<String>,
+        #[command(flatten)]
+        output: Output,
     },
 }
 
+#[derive(Debug, clap::Args)]
+struct Output {
+    /// Writes everything as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgument,
+}
+
+/// The tables, by name.
+const TABLES: [&str; 2] = ["schemes", "parameters"];
+
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let Verb::List { names, json } = arguments.verb;
-    let rows = chosen(schemes(), &names)?;
-    let Some(path) = json else {
-        writeln!(stdout(), "{}\n\n{}", summaries(&rows), parameters(&rows))?;
-        return Ok(ExitCode::SUCCESS);
+    let (names, long, Output { json, csv }) = match arguments.verb {
+        Verb::List { names, long, output } => {
+            let long = long || !names.is_empty();
+            (names, long, output)
+        }
+        Verb::Show { names, output } => (names, true, output),
     };
-    let list: Vec<_> = rows.iter().map(row).collect();
-    write_json(&path, &json!({ "schemes": list }))?;
+    csv.check(&[], &[("--json", json.as_deref())], &TABLES)?;
+    let rows = chosen(schemes(), &names)?;
+    if let Some(path) = &json {
+        let list: Vec<_> = rows.iter().map(row).collect();
+        write_json(path, &json!({ "schemes": list }))?;
+    } else if !csv.is_stdout() {
+        stdout().write_all(text(&rows, long).as_bytes())?;
+    }
+    csv.write(&[(TABLES[0], summaries(&rows)), (TABLES[1], parameters(&rows))])?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn text(rows: &[SchemeRow], long: bool) -> String {
+    let schemes = summaries(rows);
+    if long {
+        return format!("{}\n{}", schemes.terminal(width()), parameters(rows).terminal(width()));
+    }
+    let list = schemes.cut(&[1, 2]).terminal(width());
+    format!("{list}\n`gpumodel scheme show SCHEME` shows its parameters.\n")
 }
 
 /// The rows of the schemes `names`; all rows if `names` is empty.
@@ -65,22 +104,26 @@ fn chosen(rows: Vec<SchemeRow>, names: &[String]) -> Result<Vec<SchemeRow>, Stri
 }
 
 fn summaries(rows: &[SchemeRow]) -> Table {
-    let mut table = table(NOTHING, &["scheme", "from", "does"]);
-    for row in rows {
-        let queue = if row.queue { " (with --queue)" } else { "" };
-        table.add_row([row.name, row.paper, &format!("{}{queue}", row.summary)]);
-    }
-    table
+    let columns: [Column<&SchemeRow>; 3] = [
+        ("scheme", |row| row.name.into()),
+        ("from", |row| Cell::Cut(row.paper.to_owned(), 50)),
+        ("does", |row| {
+            let queue = if row.queue { " (with --queue)" } else { "" };
+            format!("{}{queue}", row.summary).into()
+        }),
+    ];
+    Table::new(&columns, rows).left(&[0, 1, 2])
 }
 
 fn parameters(rows: &[SchemeRow]) -> Table {
-    let mut table = table(NOTHING, &["scheme:parameter", "default", "takes", "does"]);
-    for row in rows {
-        for ParameterRow { name, default, takes, summary } in &row.parameters {
-            table.add_row([&format!("{}:{name}", row.name), default, takes, *summary]);
-        }
-    }
-    table
+    let columns: [Column<(&SchemeRow, &ParameterRow)>; 4] = [
+        ("scheme:parameter", |(row, one)| format!("{}:{}", row.name, one.name).into()),
+        ("default", |(_, one)| one.default.to_string().into()),
+        ("takes", |(_, one)| one.takes.to_string().into()),
+        ("does", |(_, one)| one.summary.into()),
+    ];
+    let all = rows.iter().flat_map(|row| row.parameters.iter().map(move |one| (row, one)));
+    Table::new(&columns, all).left(&[0, 1, 2, 3])
 }
 
 fn row(row: &SchemeRow) -> serde_json::Value {

@@ -6,15 +6,16 @@ use gpumodel_core::contract::{AppView, Plan, Share, View, Wake};
 use gpumodel_core::units::{AppId, to_u32};
 use gpumodel_report::results::{
     CoRun, CoRunApp, CoRunKernel, CurveRecord, DecisionRecord, MigrationRecord, MovedSoFar,
-    ResidencyRecord, ResidencyRow,
+    ResidencyRecord, ResidencyRow, RunEvents,
 };
 use gpumodel_sim::{AppMoved, AppOutcome, Need, Outcome};
 
 use super::runner::{Decision, sums};
 use super::{MixRunner, SoloBaseline};
+use crate::EventDetail;
 use crate::record;
 use crate::record::utilization::HeldResources;
-use crate::record::{energy, utilization};
+use crate::record::{energy, events, utilization};
 use crate::solo::threads;
 
 /// Progress beyond this multiple of the target is noted.
@@ -55,11 +56,27 @@ impl MixRunner<'_> {
             moved: owned(decisions).then(|| outcome.moved.iter().map(moved_so_far).collect()),
             residency: residency(outcome),
             notes: self.overshoot_notes(outcome),
+            events: self.events(outcome),
             ..CoRun::default()
         };
         let alone: Vec<_> = baselines.iter().map(|baseline| baseline.alone).collect();
         run.judge(&alone);
         run
+    }
+
+    /// What the record does not keep: activity over time and CTAs, where they are wanted.
+    fn events(&self, outcome: &Outcome) -> RunEvents {
+        let of = |kernel: usize| {
+            let app =
+                (0..self.facts.apps.len()).find(|&app| self.mix.launches(app).contains(&kernel));
+            let app = app.unwrap_or(0);
+            (app, kernel - self.mix.launches(app).start)
+        };
+        let mut events = events::ctas(outcome, of);
+        if self.ctx.events >= EventDetail::Activity {
+            events.timeline = outcome.timeline.iter().map(record::interval).collect();
+        }
+        events
     }
 
     /// Notes on applications that went far beyond their targets before the next check: their IPC

@@ -9,7 +9,7 @@ use gpumodel_feed::Mix;
 use gpumodel_policy::Scheme;
 use gpumodel_sim::{Cause, End, Gpu, KernelCounts, Load, MachineError, Outcome, Pause};
 
-use crate::{EndWhen, Ending, RunContext, RunError, scheme};
+use crate::{EndWhen, Ending, EventDetail, RunContext, RunError, scheme};
 
 /// Applications ready to run together.
 pub(crate) struct MixRunner<'a> {
@@ -94,6 +94,9 @@ impl<'a> MixRunner<'a> {
         let plan = scheme.start(&self.facts, probes).map_err(law)?;
         let mix = self.mix.formed(&plan, self.ctx.resolved);
         let mut gpu = self.gpu(&mix, &self.all(), self.end())?;
+        if self.ctx.events == EventDetail::Ctas {
+            gpu = gpu.with_cta_spans();
+        }
         gpu.follow(plan.clone()).map_err(|source| self.failed(source))?;
         let mut decisions = vec![Decision { cycle: 0, view: None, plan }];
         let running = self.ctx.watch.running();

@@ -1,4 +1,5 @@
-//! The user's guide: what `gpumodel guide` prints. A topic is one Markdown file and one row.
+//! The user's guide: what `gpumodel guide` prints. A topic is one Markdown file and one row; a
+//! page on schemes is one file in `schemes`.
 
 /// One topic of the guide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +11,26 @@ pub struct Topic {
     /// Its text, in Markdown.
     pub text: &'static str,
 }
+
+/// One page of the topic `schemes`, on a scheme and its variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The scheme that it is named after.
+    pub name: &'static str,
+    /// Its text, in Markdown.
+    pub text: &'static str,
+}
+
+impl Page {
+    /// The schemes that it is on: those that its heading names.
+    pub fn schemes(self) -> impl Iterator<Item = &'static str> {
+        let heading = self.text.lines().next().unwrap_or_default();
+        heading.split('`').skip(1).step_by(2)
+    }
+}
+
+/// Every page of the topic `schemes`, by name.
+pub const PAGES: &[Page] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
 macro_rules! topics {
     ($($name:ident, $summary:literal;)*) => {

@@ -2,6 +2,8 @@
 
 pub(crate) mod assumptions;
 pub(crate) mod energy;
+pub(crate) mod events;
+pub(crate) mod hot;
 pub(crate) mod notes;
 pub(crate) mod utilization;
 
@@ -65,9 +67,7 @@ pub(crate) fn kernel(
         activity: Some(utilization::activity(machine, counts, cycles, ctx.memory.peak_gb_per_s)),
         instruction_mix: mix(counts),
         unknown_opcode_instructions: counts.unknown_opcodes,
-        memory_only: false,
-        sample: None,
-        assumptions: Vec::new(),
+        ..KernelRecord::default()
     }
 }
 
@@ -224,7 +224,7 @@ pub(crate) fn stalls(stack: StallStack, slots: f64) -> BTreeMap<String, f64> {
 
 /// Schedulers move fractions of cycles between issue and short waits, which may make the latter
 /// negative; the other waits of running warps are reduced instead.
-fn without_debt(mut stack: StallStack) -> StallStack {
+pub(crate) fn without_debt(mut stack: StallStack) -> StallStack {
     let mut debt = (-stack[Cause::ShortRaw as usize]).max(0.0);
     stack[Cause::ShortRaw as usize] += debt;
     for cause in [Cause::ExecutionResource, Cause::InstructionBufferEmpty, Cause::Issued] {
@@ -241,7 +241,7 @@ fn mix(counts: &KernelCounts) -> BTreeMap<String, u64> {
     counted.filter(|&(_, count)| count > 0).collect()
 }
 
-fn interval(sample: &Sample) -> Interval {
+pub(crate) fn interval(sample: &Sample) -> Interval {
     let cycles = (sample.end - sample.start).max(1);
     Interval {
         start_cycle: sample.start,

@@ -272,15 +272,15 @@ pub enum ReproduceError {
 
 #[cfg(test)]
 mod tests {
+    use gpumodel_core::toml::Node;
+
     use super::{Headline, HeadlineRow, analysis};
 
     #[test]
     fn an_analysis_is_of_whole_runs_and_one_side() {
-        let headline: Headline = toml::from_str(
-            "published = 'F'\nscheme = 'a'\nover = 'b'\nset = 's'\nmeasure = 'stp'\n\
-             percent = 10.0\nanalysis = 'too slow'\nwhen = 'low'\nquick_analysis = 'cut'\n",
-        )
-        .unwrap();
+        let text = "published = 'F'\nscheme = 'a'\nover = 'b'\nset = 's'\nmeasure = 'stp'\n\
+             percent = 10.0\nanalysis = 'too slow'\nwhen = 'low'\nquick_analysis = 'cut'\n";
+        let headline: Headline = Node::read("paper", text).unwrap().decode().unwrap();
         let found = |ours, quick| {
             let row = HeadlineRow {
                 headline: headline.clone(),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gpumodel_core::toml::Node;
 use gpumodel_core::units::{FolderPurpose, WholeFile, sorted_mix};
 use gpumodel_report::paper::{Paper, Part, ReproducedPart};
 use gpumodel_report::results::{Analysis, SweepFiles};
@@ -224,14 +225,10 @@ pub(super) fn distinct(mixes: &[Vec<String>]) -> usize {
 
 /// The number of mixes of the plan `text`; `None` if it does not list them.
 pub(super) fn listed(text: &str) -> Option<usize> {
-    let plan: toml::Table = toml::from_str(text).ok()?;
-    let mixes = plan.get("mixes")?.as_table()?;
-    let lists = mixes.get("lists").filter(|_| mixes.len() == 1)?.as_array()?;
-    let names = |list: &toml::Value| -> Option<Vec<String>> {
-        list.as_array()?.iter().map(|name| Some(name.as_str()?.to_owned())).collect()
-    };
-    let lists: Option<Vec<Vec<String>>> = lists.iter().map(names).collect();
-    lists.map(|lists| distinct(&lists))
+    let plan = Node::read("plan", text).ok()?;
+    let mixes = plan.entries()?.get("mixes")?.entries()?;
+    let lists: Vec<Vec<String>> = mixes.get("lists").filter(|_| mixes.len() == 1)?.decode().ok()?;
+    Some(distinct(&lists))
 }
 
 #[cfg(test)]

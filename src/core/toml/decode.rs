@@ -132,7 +132,10 @@ impl<'de> Deserializer<'de> for &'de Node {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         let value = match &self.content {
             Content::Table(entries) => {
-                visitor.visit_map(Entries { rest: entries.iter(), open: None })
+                let mut entries: Vec<_> = entries.iter().collect();
+                // Sections that are read as they come keep the order of the file.
+                entries.sort_by_key(|(_, node)| node.offset);
+                visitor.visit_map(Entries { rest: entries.into_iter(), open: None })
             }
             Content::List(items) => visitor.visit_seq(Items(items.iter())),
             Content::Text(text) => visitor.visit_borrowed_str(text),
@@ -184,7 +187,7 @@ impl<'de> Deserializer<'de> for &'de Node {
 }
 
 struct Entries<'de> {
-    rest: std::collections::btree_map::Iter<'de, String, Node>,
+    rest: std::vec::IntoIter<(&'de String, &'de Node)>,
     open: Option<(&'de str, &'de Node)>,
 }
 

@@ -99,6 +99,26 @@ impl Placement {
         self.place(text_width(text, size), size, point)
     }
 
+    /// A line from `text` to the point that it names goes through nothing but what is at that
+    /// point.
+    fn reaches(&self, text: &Area, to: (f64, f64)) -> bool {
+        const STEP: f64 = 2.0;
+        const AT: f64 = 8.0;
+        let from = (to.0.clamp(text.x, text.right()), to.1.clamp(text.y, text.bottom()));
+        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+        let length = dx.hypot(dy);
+        let mut along = 0.0;
+        while along < length - AT {
+            let share = along / length;
+            let point = Area::new(from.0 + dx * share, from.1 + dy * share, 0.0, 0.0);
+            if self.taken.iter().any(|taken| taken.holds(&point)) {
+                return false;
+            }
+            along += STEP;
+        }
+        true
+    }
+
     /// As [`Self::next_to`], for a text that is so wide.
     pub(crate) fn place(&mut self, width: f64, size: f64, near: (f64, f64)) -> Option<(f64, f64)> {
         let places = [6.0, 12.0, 20.0, 30.0, 42.0, 56.0].into_iter().flat_map(|far| {
@@ -113,7 +133,8 @@ impl Placement {
         for (dx, dy) in places {
             let at = (near.0 + dx, near.1 + dy);
             let area = line_area(width, size, Anchor::Left, at);
-            if self.within.holds(&area) && !self.taken.iter().any(|taken| taken.overlaps(&area)) {
+            let free = !self.taken.iter().any(|taken| taken.overlaps(&area));
+            if self.within.holds(&area) && free && self.reaches(&area, near) {
                 self.take(area);
                 return Some(at);
             }
@@ -132,5 +153,16 @@ mod tests {
         placement.take_point((50.0, 20.0), 4.0);
         let placed = (0..50).filter_map(|_| placement.next_to("name", 10.0, (50.0, 20.0))).count();
         assert!((2..20).contains(&placed), "{placed} labels of 10 x 26 in 100 x 40");
+    }
+
+    #[test]
+    fn a_leader_goes_through_nothing() {
+        let mut placement = Placement::new(Area::new(0.0, 0.0, 200.0, 200.0));
+        placement.take(Area::new(80.0, 92.0, 40.0, 16.0));
+        placement.take(Area::new(125.0, 0.0, 4.0, 200.0));
+        for _ in 0..20 {
+            let Some(at) = placement.next_to("name", 10.0, (100.0, 100.0)) else { break };
+            assert!(at.0 < 125.0, "{at:?} is behind the wall");
+        }
     }
 }

@@ -4,7 +4,7 @@ use gpumodel_core::units::to_usize;
 
 use super::canvas::Canvas;
 use super::text::{Anchor, text_area, text_width};
-use super::{Area, INK, LABEL, Label};
+use super::{Area, INK, LABEL, Label, SOFT_INK};
 use crate::format::short;
 
 /// Values further from zero than this are drawn as this far.
@@ -127,13 +127,28 @@ fn round_step(rough: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
+/// Length of a tick.
+const TICK: f64 = 3.0;
+
+/// An upright grid line through `area` and a tick below it.
+fn tick_across(canvas: &mut Canvas, area: &Area, x: f64) {
+    canvas.grid((x, area.y), (x, area.bottom()));
+    canvas.line(vec![(x, area.bottom()), (x, area.bottom() + TICK)], SOFT_INK, 0.6);
+}
+
+/// Draws grid lines and ticks of the horizontal `scale` of `area` without labels: of a panel
+/// above one that has them.
+pub(crate) fn ticks(canvas: &mut Canvas, area: &Area, scale: &Scale) {
+    scale.ticks().iter().for_each(|(value, _)| tick_across(canvas, area, scale.at(*value)));
+}
+
 /// Draws the horizontal axis of `scale` below `area`: grid lines within it, tick
 /// labels and `title` beneath. Takes 34 units of height; without a title 19.
 pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str) {
     let mut taken: Option<Area> = None;
     for (value, label) in scale.ticks() {
         let x = scale.at(value);
-        canvas.grid((x, area.y), (x, area.bottom()));
+        tick_across(canvas, area, x);
         // A label at the right end moves in where it would leave the layout.
         let beyond = x + text_width(&label, LABEL) / 2.0 + 2.0 - canvas.width();
         let at = (x - beyond.max(0.0), area.bottom() + 12.5);
@@ -162,7 +177,7 @@ pub(crate) fn counts(canvas: &mut Canvas, area: &Area, scale: &Scale, most: u32,
     let step = steps.iter().find(fits).copied().unwrap_or(most.max(1));
     for count in (step..=most).step_by(to_usize(step)) {
         let x = scale.at(f64::from(count));
-        canvas.grid((x, area.y), (x, area.bottom()));
+        tick_across(canvas, area, x);
         canvas.write(short(f64::from(count)), (x, area.bottom() + 12.5), LABEL, Anchor::Centre);
     }
     if !title.is_empty() {
@@ -177,6 +192,7 @@ pub(crate) fn down(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str,
     for (value, label) in scale.ticks() {
         let y = scale.at(value);
         canvas.grid((area.x, y), (area.right(), y));
+        canvas.line(vec![(area.x - TICK, y), (area.x, y)], SOFT_INK, 0.6);
         let room = text_area(&label, LABEL, Anchor::Right, area.x - 4.0, y);
         if taken.is_some_and(|previous| previous.overlaps(&room)) {
             continue;

@@ -4,9 +4,9 @@ use super::axis::{down, outline};
 use super::canvas::Label;
 use super::layout::{Layout, NOTE};
 use super::style::{Fill, INK, SOFT_INK};
-use super::text::{Anchor, Named, names};
+use super::text::{Anchor, Named, names, text_width};
 use super::{Area, Scale};
-use crate::format::{float, short};
+use crate::format::{decimals, float, short};
 
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 8.0;
@@ -16,9 +16,8 @@ const TITLE: f64 = 40.0;
 const HEIGHT: f64 = 76.0;
 /// Bars are widened up to this many times.
 const STRETCH: f64 = 4.0;
-/// Room above the scale, for values where there are some.
-const HEAD: f64 = 32.0;
-const NO_HEAD: f64 = 6.0;
+/// Room above the scale, next to that of values.
+const HEAD: f64 = 6.0;
 
 /// Clusters with what they have in common.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +30,14 @@ pub(crate) struct Bars<'a> {
     reference: Option<f64>,
     /// The scale reaches this at least.
     most: f64,
+    /// Which fill each series has.
+    looks: &'a [usize],
 }
 
 impl<'a> Bars<'a> {
     /// `clusters` on a scale with `title`.
     pub(crate) fn new(clusters: &'a [Cluster], title: &'a str) -> Self {
-        Self { clusters, title, reference: None, most: 0.0 }
+        Self { clusters, title, reference: None, most: 0.0, looks: &[] }
     }
 
     /// With a dashed line at `reference`.
@@ -49,31 +50,46 @@ impl<'a> Bars<'a> {
         Self { most, ..self }
     }
 
+    /// Series in these fills, where their places say nothing.
+    pub(crate) fn looks(self, looks: &'a [usize]) -> Self {
+        Self { looks, ..self }
+    }
+
     /// Draws all clusters on `layout`, on one scale from 0 on.
     pub(crate) fn draw(&self, layout: &mut Layout) {
         let room = layout.width() - LEFT - RIGHT;
         let rows = self.rows(room);
         let stretch = rows.iter().map(|row| stretch(row, room)).fold(STRETCH, f64::min);
-        let most = highest(self.clusters).max(self.most).max(self.reference.unwrap_or(0.0));
+        let most = highest(self.clusters).max(self.most);
+        let values = Values::of(self.clusters, most, stretch);
+        let most = most.max(self.reference.unwrap_or(0.0));
         for row in rows {
-            self.row(layout, row, stretch, most);
+            self.row(layout, row, stretch, most, &values);
         }
     }
 
-    /// The clusters in as few rows of at most `room` as there can be, none wider than it
-    /// must be.
+    /// The clusters in as few rows of at most `room` as there can be, about equally wide.
     fn rows(&self, room: f64) -> Vec<&[Cluster]> {
-        let few = self.filled(room);
-        let (mut least, mut most) = (0.0, room);
-        while most - least > 1.0 {
-            let middle = f64::midpoint(least, most);
-            if self.filled(middle).len() > few.len() {
-                least = middle;
-            } else {
-                most = middle;
-            }
+        let full = self.filled(room);
+        let width = |row: &[Cluster]| row.iter().map(|cluster| cluster.width(1.0)).sum::<f64>();
+        let mut rest = self.clusters;
+        let mut rows = Vec::new();
+        for left in (1..=full.len()).rev() {
+            let share = width(rest) / float(left);
+            let mut taken = 0.0;
+            let fits = |cluster: &&Cluster| {
+                let more = cluster.width(1.0);
+                let fits = left == 1 || taken + more / 2.0 <= share;
+                taken += more;
+                fits
+            };
+            let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
+            let (row, others) = rest.split_at(count);
+            rows.push(row);
+            rest = others;
         }
-        self.filled(most)
+        let fit = |row: &&[Cluster]| width(row) <= room;
+        if rows.iter().all(fit) { rows } else { full }
     }
 
     /// The clusters in rows of at most `room`, each as full as can be.
@@ -92,20 +108,20 @@ impl<'a> Bars<'a> {
         rows
     }
 
-    fn row(&self, layout: &mut Layout, row: &[Cluster], stretch: f64, most: f64) {
+    fn row(&self, layout: &mut Layout, row: &[Cluster], stretch: f64, most: f64, written: &Values) {
         let reported = row.iter().any(|cluster| cluster.reported(stretch));
-        layout.skip(if reported { HEAD } else { NO_HEAD });
-        let area = layout.plot(LEFT, RIGHT, HEIGHT);
+        layout.skip(HEAD + if reported { written.height } else { 0.0 });
+        let area = layout.plot(LEFT, RIGHT, layout.chosen(HEIGHT));
         let scale = Scale::from_zero(most, area.bottom(), area.y);
         down(&mut layout.canvas, &area, &scale, self.title, area.x - TITLE);
-        let slots = Slot::all(row, stretch, area.x);
+        let slots = Slot::all(row, stretch, (area.x, area.width));
         let mut values = Vec::new();
         for (place, slot) in slots.iter().enumerate() {
             if slot.cluster.mean && place > 0 {
                 let x = slot.rule();
                 layout.canvas.line(vec![(x, area.y), (x, area.bottom())], SOFT_INK, 0.6);
             }
-            values.extend(self.bars(layout, slot, stretch, &scale));
+            values.extend(self.bars(layout, slot, stretch, &scale, written));
         }
         if let Some(reference) = self.reference {
             let y = scale.at(reference);
@@ -127,6 +143,7 @@ impl<'a> Bars<'a> {
         slot: &Slot<'_>,
         stretch: f64,
         scale: &Scale,
+        written: &Values,
     ) -> Vec<Label> {
         let cluster = slot.cluster;
         let pitch = cluster.pitch(stretch);
@@ -136,14 +153,20 @@ impl<'a> Bars<'a> {
         for (place, value) in cluster.values.iter().enumerate() {
             let top = value.filter(|v| v.is_finite()).map_or(floor, |v| scale.at(v));
             if top < floor {
-                let bar = Area::new(x, top, pitch * 0.88, floor - top);
-                layout.canvas.bar(bar, Fill::of(place));
+                let fill = Fill::of(self.looks.get(place).copied().unwrap_or(place));
+                let upper = cluster.uppers.get(place).copied().flatten().unwrap_or(0.0);
+                let split = scale.at(value.unwrap_or(0.0) - upper);
+                let part = |from: f64, to: f64| Area::new(x, from, pitch * 0.88, to - from);
+                layout.canvas.bar(part(split, floor), fill);
+                if split > top {
+                    layout.canvas.bar(part(top, split), fill.pale());
+                }
             }
             let middle = x + pitch * 0.44;
             let end = cluster.ends.get(place).copied().flatten();
             let top = end.map_or(top, |end| whisker(layout, middle, end, scale).min(top));
             if let (Some(value), true) = (value, cluster.reported(stretch)) {
-                values.push(self.value(*value, (middle, top), scale));
+                values.push(self.value(written, *value, (middle, top), scale));
             }
             x += pitch;
         }
@@ -152,17 +175,60 @@ impl<'a> Bars<'a> {
 
     /// A value above what reaches up to a point: above the reference line too where that
     /// would go through it.
-    fn value(&self, value: f64, (x, top): (f64, f64), scale: &Scale) -> Label {
-        let words = if value.is_finite() { short(value) } else { "∞".into() };
-        let label = Label::new(words, (x, top - 2.0), NOTE, Anchor::Left).upwards();
-        let area = label.area();
+    fn value(&self, written: &Values, value: f64, (x, top): (f64, f64), scale: &Scale) -> Label {
+        let label = |bottom: f64| written.label(value, (x, bottom - 2.0));
+        let area = label(top).area();
         let line = self.reference.map(|reference| scale.at(reference));
-        match line.filter(|y| area.y < y + 1.0 && y - 1.0 < area.bottom()) {
-            Some(y) => Label { at: (x, y - 2.0), ..label },
-            None => label,
+        let line = line.filter(|y| area.y < y + 1.0 && y - 1.0 < area.bottom());
+        label(line.unwrap_or(top))
+    }
+}
+
+/// How the values above the bars of a figure are written, all with as many decimals.
+#[derive(Clone, Copy, Debug)]
+struct Values {
+    decimals: usize,
+    /// They have room next to each other.
+    level: bool,
+    height: f64,
+}
+
+impl Values {
+    /// Those of `clusters` up to `most`, where bars are widened `stretch` times.
+    fn of(clusters: &[Cluster], most: f64, stretch: f64) -> Self {
+        let words = Self { decimals: decimals(most), level: true, height: NOTE };
+        let reported = clusters.iter().filter(|cluster| cluster.reported(stretch));
+        let sizes = reported.flat_map(|cluster| {
+            let width = |value: &f64| text_width(&words.words(*value), NOTE);
+            let pitch = cluster.pitch(stretch);
+            cluster.values.iter().flatten().map(move |value| (width(value), pitch))
+        });
+        let sizes: Vec<(f64, f64)> = sizes.collect();
+        let level = sizes.iter().all(|(width, pitch)| width + 2.0 <= *pitch);
+        let widest = sizes.iter().map(|size| size.0).fold(0.0, f64::max);
+        Self { level, height: if level { NOTE } else { widest }, ..words }
+    }
+
+    fn words(&self, value: f64) -> String {
+        match value {
+            value if !value.is_finite() => "∞".into(),
+            value if value >= MANY => short(value),
+            value => format!("{value:.*}", self.decimals),
+        }
+    }
+
+    /// A value whose lower end is at a point.
+    fn label(&self, value: f64, (x, bottom): (f64, f64)) -> Label {
+        let words = self.words(value);
+        match self.level {
+            true => Label::new(words, (x, bottom - NOTE / 2.0), NOTE, Anchor::Centre),
+            false => Label::new(words, (x, bottom), NOTE, Anchor::Left).upwards(),
         }
     }
 }
+
+/// Values from here on are written short.
+const MANY: f64 = 99_999.5;
 
 /// The largest value of `clusters`, with the ends; at least 0.
 pub(crate) fn highest(clusters: &[Cluster]) -> f64 {
@@ -205,6 +271,8 @@ pub(crate) struct Cluster {
     labelled: bool,
     /// Both ends of what each value may be; empty: there are none.
     ends: Vec<Option<(f64, f64)>>,
+    /// The upper part of each value, drawn pale; empty: there are none.
+    uppers: Vec<Option<f64>>,
     /// It sums up the others, and stands apart from them.
     mean: bool,
 }
@@ -212,7 +280,8 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Bars of these values, which stand above them where `labelled`.
     pub(crate) fn new(name: &str, values: Vec<Option<f64>>, labelled: bool) -> Self {
-        Self { name: name.into(), values, labelled, ends: Vec::new(), mean: false }
+        let (ends, uppers) = (Vec::new(), Vec::new());
+        Self { name: name.into(), values, labelled, ends, uppers, mean: false }
     }
 
     /// One that sums up the others.
@@ -223,6 +292,11 @@ impl Cluster {
     /// With both ends of what each value may be.
     pub(crate) fn with_ends(self, ends: Vec<Option<(f64, f64)>>) -> Self {
         Self { ends, ..self }
+    }
+
+    /// With the upper part of each value.
+    pub(crate) fn with_uppers(self, uppers: Vec<Option<f64>>) -> Self {
+        Self { uppers, ..self }
     }
 
     /// Its width with the room around it, where bars are widened `stretch` times.
@@ -269,29 +343,33 @@ struct Slot<'a> {
     /// Left edge and width of its bars.
     left: f64,
     width: f64,
+    /// Room beyond what it needs.
+    spare: f64,
 }
 
 impl<'a> Slot<'a> {
-    /// The places of `row` from `left` on.
-    fn all(row: &'a [Cluster], stretch: f64, left: f64) -> Vec<Self> {
+    /// The places of `row` from `left` on, spread over `room`.
+    fn all(row: &'a [Cluster], stretch: f64, (left, room): (f64, f64)) -> Vec<Self> {
+        let widths: f64 = row.iter().map(|cluster| cluster.width(stretch)).sum();
+        let spare = ((room - widths) / float(row.len())).max(0.0);
         let mut end = left;
         let slot = |cluster: &'a Cluster| {
-            let left = end + cluster.gap() - GAP / 2.0;
-            end += cluster.width(stretch);
-            Self { cluster, left, width: cluster.bars() * stretch }
+            let left = end + cluster.gap() + (spare - GAP) / 2.0;
+            end += cluster.width(stretch) + spare;
+            Self { cluster, left, width: cluster.bars() * stretch, spare }
         };
         row.iter().map(slot).collect()
     }
 
     /// Its name, which may take the width of its bars and the room next to them.
     fn named(&self) -> Named<'a> {
-        let (middle, width) = (self.left + self.width / 2.0, self.width + GAP);
+        let (middle, width) = (self.left + self.width / 2.0, self.width + GAP + self.spare);
         Named { name: &self.cluster.name, middle, width }
     }
 
     /// Where a rule stands between it and the others.
     fn rule(&self) -> f64 {
-        self.left - self.cluster.gap() / 2.0
+        self.left - (self.cluster.gap() + self.spare) / 2.0
     }
 }
 
@@ -326,7 +404,7 @@ impl BarRow {
 
 #[cfg(test)]
 mod tests {
-    use super::{BarRow, Bars, Cluster, Scale, Slot};
+    use super::{BarRow, Bars, Cluster, Scale, Slot, Values};
 
     fn cluster(labelled: bool) -> Cluster {
         Cluster::new("", vec![Some(1.0); 6], labelled)
@@ -348,20 +426,40 @@ mod tests {
     fn no_value_stands_in_the_reference_line() {
         let bars = Bars::new(&[], "").reference(1.0);
         let scale = Scale::linear(0.0, 2.0, 100.0, 0.0);
-        let area = |value| bars.value(value, (0.0, scale.at(value)), &scale).area();
-        assert!((area(0.9).bottom() - 48.0).abs() < 1e-9, "above the line at 50");
-        assert!((area(0.2).bottom() - 88.0).abs() < 1e-9, "well below the line");
-        assert!((area(1.5).bottom() - 23.0).abs() < 1e-9, "well above it");
+        for level in [true, false] {
+            let written = Values { decimals: 2, level, height: 10.0 };
+            let area = |value| bars.value(&written, value, (0.0, scale.at(value)), &scale).area();
+            assert!((area(0.9).bottom() - 48.0).abs() < 1e-9, "above the line at 50");
+            assert!((area(0.2).bottom() - 88.0).abs() < 1e-9, "well below the line");
+            assert!((area(1.5).bottom() - 23.0).abs() < 1e-9, "well above it");
+        }
+    }
+
+    #[test]
+    fn values_have_as_many_decimals_and_lie_where_they_have_room() {
+        let clusters = [Cluster::new("", vec![Some(0.9), Some(1.25), Some(f64::INFINITY)], true)];
+        let values = Values::of(&clusters, 1.25, 1.0);
+        assert_eq!(
+            [0.9, 1.25, f64::INFINITY].map(|value| values.words(value)),
+            ["0.90", "1.25", "∞"]
+        );
+        assert!(!values.level && Values::of(&clusters, 1.25, 3.0).level);
+        let whole = |most| Values::of(&clusters, most, 1.0).words(8.333);
+        assert_eq!([100.0, 50.0].map(whole), ["8", "8.3"]);
+        assert_eq!(values.words(1.5e9), "1.5G");
     }
 
     #[test]
     fn a_mean_stands_apart_behind_a_rule() {
         let cluster = |mean| Cluster { mean, ..Cluster::new("", vec![Some(1.0); 2], false) };
         let row = [cluster(false), cluster(false), cluster(true)];
-        let slots = Slot::all(&row, 1.0, 100.0);
+        let slots = Slot::all(&row, 1.0, (100.0, 0.0));
         let places: Vec<(f64, f64)> = slots.iter().map(|slot| (slot.left, slot.width)).collect();
         assert_eq!(places, [(105.0, 12.0), (127.0, 12.0), (163.0, 12.0)]);
         assert!((slots[2].rule() - 151.0).abs() < 1e-9, "between 139 and 163");
+        let spread = Slot::all(&row, 1.0, (100.0, 140.0));
+        let last = &spread[2];
+        assert!((last.left + last.width + 15.0 - 240.0).abs() < 1e-9, "the row is filled");
     }
 
     #[test]

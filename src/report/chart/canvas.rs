@@ -17,6 +17,12 @@ const STEPS: f64 = 10.0;
 /// plotters divides font sizes by this to get the em size.
 const FONT_RATIO: f64 = 1.24;
 
+/// The family that plotters writes at each text; the document says it once.
+const ANY: &str = "sans-serif";
+
+/// Families of the same widths.
+pub(super) const FAMILIES: &str = "Liberation Sans, Arial, Helvetica, sans-serif";
+
 /// One thing to draw.
 #[derive(Clone, Debug)]
 enum Mark {
@@ -203,8 +209,9 @@ impl Canvas {
         self.text(label);
     }
 
-    /// The drawing as an SVG document, `height` user units high.
-    pub(crate) fn svg(&self, height: f64, title: &str) -> String {
+    /// The drawing as an SVG document, `height` user units high, with a title and a
+    /// description as metadata.
+    pub(crate) fn svg(&self, height: f64, title: &str, description: &str) -> String {
         let width = self.width.units();
         let (wide, high) = (whole(width).unsigned_abs(), whole(height).unsigned_abs());
         let mut body = String::new();
@@ -220,10 +227,12 @@ impl Canvas {
             Some(inches) => (format!("{inches}in"), format!("{:.4}in", height * inches / width)),
             None => (width.to_string(), height.to_string()),
         };
-        let role = format!("width=\"{across}\" height=\"{down}\" role=\"img\"");
-        let sized = body.replacen(&size, &role, 1);
-        let title = format!(">\n<title>{}</title>\n", crate::escape(&printable(title)));
-        sized.replacen(">\n", &title, 1)
+        let role =
+            format!("width=\"{across}\" height=\"{down}\" role=\"img\" font-family=\"{FAMILIES}\"");
+        let sized = body.replace(&format!(" font-family=\"{ANY}\""), "").replacen(&size, &role, 1);
+        let [title, description] = [title, description].map(|text| crate::escape(&printable(text)));
+        let metadata = format!(">\n<title>{title}</title>\n<desc>{description}</desc>\n");
+        sized.replacen(">\n", &metadata, 1)
     }
 }
 
@@ -268,8 +277,7 @@ fn draw_text(backend: &mut SVGBackend<'_>, label: &Label) {
     } else {
         plotters::style::FontStyle::Normal
     };
-    let font =
-        ("sans-serif", label.size * STEPS * FONT_RATIO).into_font().style(face).transform(turn);
+    let font = (ANY, label.size * STEPS * FONT_RATIO).into_font().style(face).transform(turn);
     let colour = rgb(label.colour);
     let style = TextStyle::from(font).color(&colour).pos(Pos::new(across, VPos::Center));
     backend.draw_text(&label.text, &style, place(label.at)).expect(MEMORY);
@@ -310,6 +318,18 @@ const MARK: f64 = 3.4;
 /// Drawn and left out lengths; none: the line is whole. Their number and that of marks
 /// have no factor in common, so that a mark that comes again is on another line.
 const PATTERNS: [&[f64]; 4] = [&[], &[7.0, 3.0], &[2.2, 2.4], &[10.0, 2.6, 2.2, 2.6]];
+
+/// What tells a line from others: its mark, whether that is full, and its dashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LineLook(Marker, bool, usize);
+
+impl LineLook {
+    /// That of line number `index`.
+    pub(crate) fn of(index: usize) -> Self {
+        let (marker, full) = Marker::of(index);
+        Self(marker, full, index % PATTERNS.len())
+    }
+}
 
 /// The colour of line number `index` of a plot.
 fn colour(index: usize) -> Colour {
@@ -358,7 +378,18 @@ impl Canvas {
 
     /// The mark of series number `index`, full or as an outline.
     pub(crate) fn marker(&mut self, at: (f64, f64), index: usize, radius: f64, full: bool) {
-        let ((marker, _), colour) = (Marker::of(index), colour(index));
+        self.mark(at, Marker::of(index).0, colour(index), radius, full);
+    }
+
+    /// A mark of a shape and a colour, full or as an outline.
+    pub(crate) fn mark(
+        &mut self,
+        at: (f64, f64),
+        marker: Marker,
+        colour: Colour,
+        radius: f64,
+        full: bool,
+    ) {
         let mut corners = marker.corners(at, radius);
         let Some(&first) = corners.first() else {
             self.circle(at, radius, if full { colour } else { PAPER }, true);

@@ -73,21 +73,27 @@ pub(crate) fn shaded(
 pub(crate) fn explain(layout: &mut Layout, shades: &Shades, (low, high): (f64, f64), title: &str) {
     let area = layout.plot(90.0, 90.0, 10.0);
     let scale = Scale::linear(low, high, area.x, area.right());
+    across(&mut layout.canvas, &area, &scale, title);
     let step = area.width / f64::from(STEPS);
     for place in 0..STEPS {
         let at = f64::from(place);
         let value = low + (high - low) * (at + 0.5) / f64::from(STEPS);
-        let part = Area::new(area.x + at * step, area.y, step, area.height);
+        // Each runs on below the next: no seam shows between them.
+        let part = Area::new(area.x + at * step, area.y, area.width - at * step, area.height);
         layout.canvas.fill(part, Fill::plain(shades.of(value)));
     }
     layout.canvas.frame(&area, INK, 0.5);
-    across(&mut layout.canvas, &area, &scale, title);
     layout.skip(38.0);
 }
 
-/// From pale over blue to nearly black: luminance falls all the way.
-const STOPS: [Colour; 3] =
-    [Colour(0xf0, 0xf5, 0xfa), Colour(0x2f, 0x86, 0xbd), Colour(0x04, 0x26, 0x45)];
+/// From pale over blue to nearly black, each with its share of the range. Luminance falls all
+/// the way, with a step over the shades on which neither dark nor light text stands out well.
+const STOPS: [(f64, Colour); 4] = [
+    (0.0, Colour(0xf4, 0xf8, 0xfc)),
+    (0.5, Colour(0x9f, 0xcb, 0xe8)),
+    (0.501, Colour(0x27, 0x74, 0xad)),
+    (1.0, Colour(0x04, 0x26, 0x45)),
+];
 
 /// Shades from a low to a high value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,10 +112,9 @@ impl Shades {
     pub(crate) fn of(&self, value: f64) -> Colour {
         let share = (value - self.low) / (self.high - self.low);
         let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
-        let (from, to, part) = match share {
-            s if s < 0.5 => (STOPS[0], STOPS[1], s * 2.0),
-            s => (STOPS[1], STOPS[2], s * 2.0 - 1.0),
-        };
+        let place = STOPS[1..STOPS.len() - 1].iter().filter(|stop| stop.0 <= share).count();
+        let ((start, from), (end, to)) = (STOPS[place], STOPS[place + 1]);
+        let part = (share - start) / (end - start);
         let mix = |a: u8, b: u8| byte(f64::from(a) + (f64::from(b) - f64::from(a)) * part);
         Colour(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
     }

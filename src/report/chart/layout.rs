@@ -1,14 +1,14 @@
-//! A layout that is filled from above to below: title, caption, legend, plot areas, notes, footer.
+//! A layout that is filled from above to below: title, legend, plot areas, notes, provenance.
 
 use super::canvas::{Canvas, Label};
 use super::text::{Anchor, fit, fit_heavy, heavy_width, name_room, text_width};
-use super::{Area, Colour, Fill, INK, SOFT_INK};
+use super::{Area, Colour, Fill, INK, SOFT_INK, Sheet, Width};
 use crate::format::float;
 
 /// Em size of axis labels, legends and names.
 pub(crate) const LABEL: f64 = 12.0;
 
-/// Em size of notes and the footer.
+/// Em size of notes and of the provenance.
 pub(crate) const NOTE: f64 = 10.0;
 
 const TITLE: f64 = 14.0;
@@ -26,6 +26,10 @@ pub struct Drawing {
     pub plots: Vec<Area>,
     /// Where the legends are, in user units.
     pub legends: Vec<Area>,
+    /// What it shows, in one line.
+    pub title: String,
+    /// What its numbers come from: machine, trace, program, seed.
+    pub provenance: String,
     /// What is drawn as CSV; empty where the record's own tables say it.
     pub csv: String,
 }
@@ -58,6 +62,11 @@ pub(crate) enum Swatch {
 }
 
 impl Swatch {
+    /// The fill of a look.
+    pub(crate) fn look(look: usize) -> Self {
+        Self::Fill(Fill::of(look))
+    }
+
     /// The room it takes.
     fn width(self) -> f64 {
         if let Self::Mark(_) = self { 30.0 } else { 14.0 }
@@ -83,9 +92,17 @@ impl Entry {
 
     /// An entry for each of `names`, with the fills of a series.
     pub(crate) fn fills<S: AsRef<str>>(names: &[S]) -> Vec<Self> {
-        let entry =
-            |(place, name): (usize, &S)| Self::new(Swatch::Fill(Fill::of(place)), name.as_ref());
-        names.iter().enumerate().map(entry).collect()
+        Self::looks(names, &(0..names.len()).collect::<Vec<_>>(), Swatch::look)
+    }
+
+    /// An entry for each of `names`, with what `swatch` makes of its look.
+    pub(crate) fn looks<S: AsRef<str>>(
+        names: &[S],
+        looks: &[usize],
+        swatch: fn(usize) -> Swatch,
+    ) -> Vec<Self> {
+        let named = names.iter().zip(looks);
+        named.map(|(name, look)| Self::new(swatch(*look), name.as_ref())).collect()
     }
 
     /// An entry for each of `names`, with the lines and marks of a plot.
@@ -103,40 +120,57 @@ impl Entry {
 /// A layout being filled; `top` is the first free height.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    wide: Width,
+    sheet: Sheet,
     /// Where marks go.
     pub(crate) canvas: Canvas,
     title: String,
     /// Left edge and width of what is being filled.
     column: (f64, f64),
+    /// How many times as high as usual plots are whose height can be chosen.
+    stretch: f64,
     top: f64,
     plots: Vec<Area>,
     legends: Vec<Area>,
 }
 
 impl Layout {
-    /// A layout with `title` above everything.
-    pub(crate) fn new(wide: Width, title: &str) -> Self {
-        let mut canvas = Canvas::new(wide);
-        let mut top = MARGIN;
-        for line in title_lines(title, wide.units() - 2.0 * MARGIN) {
-            let at = (MARGIN, top + TITLE / 2.0);
-            canvas.text(Label::new(line, at, TITLE, Anchor::Left).bold());
-            top += TITLE + 3.0;
+    /// A layout of a figure that is called `title`; where the sheet says so, it stands above
+    /// everything.
+    pub(crate) fn new(sheet: Sheet, title: &str) -> Self {
+        let wide = sheet.width.units();
+        let (title, column) = (title.to_string(), (0.0, wide));
+        let (canvas, plots, legends) = (Canvas::new(sheet.width), Vec::new(), Vec::new());
+        let (stretch, top) = (1.0, MARGIN);
+        let mut layout = Self { sheet, canvas, title, column, stretch, top, plots, legends };
+        if sheet.titled {
+            for line in title_lines(&layout.title, wide - 2.0 * MARGIN) {
+                let at = (MARGIN, layout.top + TITLE / 2.0);
+                layout.canvas.text(Label::new(line, at, TITLE, Anchor::Left).bold());
+                layout.top += TITLE + 3.0;
+            }
+            layout.top += 3.0;
         }
-        top += 3.0;
-        let (title, column) = (title.to_string(), (0.0, wide.units()));
-        Self { wide, canvas, title, column, top, plots: Vec::new(), legends: Vec::new() }
+        layout
+    }
+
+    /// The same with plots that are `stretch` times as high where their height can be chosen.
+    pub(crate) fn stretched(self, stretch: f64) -> Self {
+        Self { stretch, ..self }
+    }
+
+    /// The height of a plot that can be chosen, usually `height`.
+    pub(crate) fn chosen(&self, height: f64) -> f64 {
+        height * self.stretch
     }
 
     /// It is narrower than on a screen: what stands side by side has no room.
     pub(crate) fn narrow(&self) -> bool {
-        self.wide == Width::One
+        self.sheet.width == Width::One
     }
 
     /// A length of a figure for screens, less where there is less room.
     pub(crate) fn share(&self, length: f64) -> f64 {
-        self.wide.share(length)
+        self.sheet.width.share(length)
     }
 
     /// Width of what is being filled: of the layout or of a column.
@@ -263,16 +297,21 @@ impl Layout {
         self.plots.push(area);
     }
 
-    /// The finished figure with `footer` in its last line.
-    pub(crate) fn finish(mut self, footer: &str) -> Drawing {
+    /// The finished figure. Its `provenance` is in its last line where its title is drawn.
+    pub(crate) fn finish(mut self, provenance: &str) -> Drawing {
         self.top += 4.0;
-        self.note(footer);
-        let height = (self.top + 3.0).ceil();
+        if self.sheet.titled {
+            self.note(provenance);
+        }
+        // The document counts tenths of a unit.
+        let height = ((self.top + 3.0) * 10.0).ceil() / 10.0;
         Drawing {
-            svg: self.canvas.svg(height, &self.title),
-            size: (self.wide.units(), height),
+            svg: self.canvas.svg(height, &self.title, provenance),
+            size: (self.sheet.width.units(), height),
             plots: self.plots,
             legends: self.legends,
+            title: self.title,
+            provenance: provenance.to_owned(),
             csv: String::new(),
         }
     }
@@ -322,49 +361,9 @@ fn wrap(text: &str, room: f64, face: &Face) -> Vec<String> {
     lines
 }
 
-/// Widths of a figure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Width {
-    /// Of no physical size.
-    #[default]
-    Screen,
-    /// One column: 3.33 inches.
-    One,
-    /// The text, which is both columns: 7 inches.
-    Two,
-}
-
-impl Width {
-    /// In user units: in print ten of them, which is the size of the smallest text, are
-    /// 7 pt whatever the width.
-    pub(crate) fn units(self) -> f64 {
-        match self {
-            Self::Screen => 480.0,
-            Self::One => 340.0,
-            Self::Two => 714.0,
-        }
-    }
-
-    /// In inches, where it is for print.
-    pub(crate) fn inches(self) -> Option<f64> {
-        match self {
-            Self::Screen => None,
-            Self::One => Some(3.33),
-            Self::Two => Some(7.0),
-        }
-    }
-
-    /// A length of a figure for screens where there is as much room, else its share of
-    /// the room.
-    pub(crate) fn share(self, length: f64) -> f64 {
-        length * (self.units() / Self::Screen.units()).min(1.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{REGULAR, Width, heavy_width, text_width, title_lines, wrap};
-    use crate::chart::NOTE;
+    use super::{REGULAR, heavy_width, text_width, title_lines, wrap};
 
     #[test]
     fn wrapped_lines_keep_every_word_and_the_room() {
@@ -377,22 +376,12 @@ mod tests {
 
     #[test]
     fn titles_have_two_lines_at_most() {
-        let long = "a_name_that_is_as_long_as_a_line_of_the_sheet_or_longer over time";
+        let long = "a_name_that_is_as_long_as_a_line_of_the_sheet_or_longer_than over time";
         assert_eq!(title_lines("Kernels over time", 464.0), ["Kernels over time"]);
         assert_eq!(title_lines(long, 464.0).len(), 2);
         assert_eq!(title_lines(long, 464.0)[1], "over time");
         let longer = title_lines(&format!("{}over time", "some words ".repeat(20)), 464.0);
         assert_eq!(longer.len(), 2);
         assert!(longer[1].ends_with("over time") && heavy_width(&longer[1], 14.0) <= 464.0);
-    }
-
-    #[test]
-    fn the_smallest_text_is_seven_points_in_print() {
-        for width in [Width::One, Width::Two] {
-            let point = width.inches().unwrap() * 72.0 / width.units();
-            assert!((7.0..7.2).contains(&(NOTE * point)), "{width:?}: {}", NOTE * point);
-        }
-        assert!((Width::Two.share(100.0) - 100.0).abs() < 1e-9);
-        assert!((Width::One.share(240.0) - 170.0).abs() < 1e-9);
     }
 }

@@ -1,5 +1,5 @@
-//! The parts that figures are made of: a layout with a title, a legend, plot
-//! areas with axes, and a footer. Text never covers text, legends lie outside
+//! The parts that figures are made of: a layout with a legend, plot areas with axes, notes
+//! and, where it is asked for, a title. Text never covers text, legends lie outside
 //! the plot areas, and the same input gives the same bytes.
 //!
 //! Knows no record: only shapes, text and numbers.
@@ -8,21 +8,25 @@ mod area;
 mod axis;
 mod bars;
 mod canvas;
+mod export;
 mod heat;
 mod layout;
 mod panels;
+mod sheet;
 mod style;
 mod text;
 
 pub use area::Area;
-pub use layout::{Drawing, Width};
+pub use export::Format;
+pub use layout::Drawing;
+pub use sheet::{Sheet, Width};
 
 pub(crate) use area::Placement;
-pub(crate) use axis::{Scale, across, counts, down, outline};
+pub(crate) use axis::{Scale, across, counts, down, outline, ticks};
 pub(crate) use bars::{BarRow, Bars, Cluster, highest};
-pub(crate) use canvas::{LINES, Label};
+pub(crate) use canvas::{LINES, Label, LineLook};
 pub(crate) use heat::{Shades, explain, heads, shaded};
 pub(crate) use layout::{Entry, LABEL, Layout, NOTE, Swatch};
 pub(crate) use panels::{CountPlot, Panel, RANKED, Ranks, panels};
-pub(crate) use style::{Colour, Fill, HATCHED, INK, PAPER, REST, SOFT_INK};
+pub(crate) use style::{Colour, Fill, HATCHED, INK, LOOKS, Marker, PAPER, REST, SOFT_INK, look};
 pub(crate) use text::{Anchor, fit, fit_heavy, heavy_width, left_of, name_room, text_width};

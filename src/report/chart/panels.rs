@@ -33,6 +33,7 @@ pub(crate) struct Panel {
 
 /// Keeps a panel `height` high for each of `names`, written above it.
 pub(crate) fn panels(layout: &mut Layout, names: &[String], height: f64) -> Vec<Panel> {
+    let height = layout.chosen(height);
     let columns = match (names.len(), layout.narrow()) {
         (0 | 1, _) | (2, true) => 1,
         (2 | 4, _) | (_, true) => 2,
@@ -72,6 +73,8 @@ const MARKS: usize = 6;
 pub(crate) struct Ranks<'a> {
     /// The values of each series, from the least to the most.
     pub(crate) series: &'a [Vec<f64>],
+    /// Which line each series has.
+    pub(crate) looks: &'a [usize],
     /// A dashed line at this value.
     pub(crate) reference: Option<f64>,
 }
@@ -83,7 +86,7 @@ impl Ranks<'_> {
         let area = &panel.area;
         let most = to_u32(self.series.iter().map(Vec::len).max().unwrap_or(1)).max(1);
         let (low, high) = self.ends();
-        let x = Scale::linear(0.0, f64::from(most), area.x, area.right() - 5.0);
+        let x = Scale::linear(0.5, f64::from(most), area.x, area.right() - 5.0);
         let y = Scale::linear(low, high, area.bottom(), area.y);
         let title = if panel.last { title } else { "" };
         counts(&mut layout.canvas, area, &x, most, title);
@@ -96,7 +99,7 @@ impl Ranks<'_> {
             // Lines that lie near each other have their marks at different ranks.
             let shift = index * step / self.series.len();
             let marked: Vec<_> = line.iter().copied().skip(shift).step_by(step).collect();
-            layout.canvas.marked_curve(&line, &marked, index);
+            layout.canvas.marked_curve(&line, &marked, self.looks[index]);
         }
         if let Some(reference) = self.reference {
             let y = y.at(reference);
@@ -137,7 +140,7 @@ impl CountPlot {
         scale: impl Fn(&Area) -> Scale,
         up: &str,
     ) -> Self {
-        let area = layout.plot(62.0, 14.0, 150.0);
+        let area = layout.plot(62.0, 14.0, layout.chosen(150.0));
         let most = most.unwrap_or(1);
         let x = Scale::linear(0.0, f64::from(most), area.x, area.right() - 5.0);
         let y = scale(&area);
@@ -161,7 +164,7 @@ impl CountPlot {
 #[cfg(test)]
 mod tests {
     use super::{Layout, Ranks, panels};
-    use crate::chart::Width;
+    use crate::chart::{Sheet, Width};
 
     #[test]
     fn panels_lie_apart_on_the_sheet() {
@@ -169,7 +172,11 @@ mod tests {
         let each = |count: u32| [Width::Screen, Width::One, Width::Two].map(|wide| (count, wide));
         for (count, wide) in counts.flat_map(each) {
             let names: Vec<String> = (0..count).map(|i: u32| i.to_string()).collect();
-            let panels = panels(&mut Layout::new(wide, "panels"), &names, 80.0);
+            let panels = panels(
+                &mut Layout::new(Sheet { width: wide, ..Sheet::default() }, "panels"),
+                &names,
+                80.0,
+            );
             assert_eq!(panels.len(), names.len());
             for (i, panel) in panels.iter().enumerate() {
                 assert!(panel.area.x > 30.0 && panel.area.right() < wide.units());
@@ -186,9 +193,9 @@ mod tests {
     #[test]
     fn the_axis_holds_every_value_and_the_reference() {
         let series = [vec![0.5, 0.9, f64::INFINITY], vec![]];
-        let (low, high) = Ranks { series: &series, reference: Some(1.2) }.ends();
+        let (low, high) = Ranks { series: &series, looks: &[0, 1], reference: Some(1.2) }.ends();
         assert!(low > 0.4 && low < 0.5 && high > 1.2 && high < 1.3, "{low} {high}");
-        let none = Ranks { series: &[], reference: None };
+        let none = Ranks { series: &[], looks: &[], reference: None };
         assert_eq!(none.ends(), (0.0, 1.0));
     }
 }

@@ -54,10 +54,17 @@ impl Fill {
         Self::plain(PALETTE.get(place).copied().unwrap_or(SOFT_INK))
     }
 
-    /// Fill number `index` of a series: 112 before one comes again, and as many as there
-    /// are hatches before lines come again.
+    /// Fill number `index` of a series: [`LOOKS`] before one comes again, and as many as
+    /// there are hatches before lines come again.
     pub(crate) fn of(index: usize) -> Self {
         Self { colour: PALETTE[index % PALETTE.len()], hatch: Hatch::of(index) }
+    }
+
+    /// Without lines and nearly white.
+    pub(crate) fn pale(self) -> Self {
+        let Colour(red, green, blue) = self.colour;
+        let light = |part: u8| 255 - (255 - part) / 3;
+        Self::plain(Colour(light(red), light(green), light(blue)))
     }
 
     /// The same lines over another colour.
@@ -68,6 +75,15 @@ impl Fill {
 
 /// Hatches that differ.
 pub(crate) const HATCHED: usize = 16;
+
+/// Fills of a series before one comes again: every colour with every hatch.
+pub(crate) const LOOKS: usize = PALETTE.len() * HATCHED;
+
+/// The number of the fill with the colour and the hatch at these places, which have no factor
+/// in common.
+pub(crate) const fn look(colour: usize, hatch: usize) -> usize {
+    (64 * colour + 49 * hatch) % LOOKS
+}
 
 /// Which way lines run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +112,9 @@ pub(crate) struct Hatch {
     courses: &'static [Course],
     weight: Weight,
 }
+
+/// Smaller areas have no lines: a few strokes of a hatch say nothing and blacken the colour.
+const LEAST: f64 = 4.0;
 
 /// Both ends of a line.
 type Ends = [(f64, f64); 2];
@@ -152,7 +171,7 @@ impl Hatch {
     /// Its lines over `area`. Thin ones of a course are connected along the edges, back
     /// and forth; thick ones stay apart, and stay off the edges.
     pub(crate) fn lines(self, area: &Area) -> Vec<Vec<(f64, f64)>> {
-        if area.width < 2.0 || area.height < 2.0 {
+        if area.width < LEAST || area.height < LEAST {
             return Vec::new();
         }
         let apart = self.weight == Weight::Heavy;
@@ -329,7 +348,7 @@ fn slanting((x, y): (f64, f64)) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Area, Fill, HATCHED, Hatch, INK, MARKERS, Marker, dashes};
+    use super::{Area, Fill, HATCHED, Hatch, INK, LOOKS, MARKERS, Marker, PALETTE, dashes, look};
 
     #[test]
     fn eight_plain_fills_differ() {
@@ -340,13 +359,21 @@ mod tests {
 
     #[test]
     fn fills_differ_and_sixteen_without_colour() {
-        let fills: Vec<Fill> = (0..112).map(Fill::of).collect();
+        let fills: Vec<Fill> = (0..LOOKS).map(Fill::of).collect();
         for (i, fill) in fills.iter().enumerate() {
             assert!(!fills[..i].contains(fill), "fill {i} comes twice");
         }
         let grey: Vec<Fill> = fills[..HATCHED].iter().map(|fill| fill.over(INK)).collect();
         for (i, fill) in grey.iter().enumerate() {
             assert!(!grey[..i].contains(fill), "the lines of fill {i} come twice");
+        }
+    }
+
+    #[test]
+    fn a_look_has_its_colour_and_its_hatch() {
+        for (colour, hatch) in (0..PALETTE.len()).flat_map(|c| (0..HATCHED).map(move |h| (c, h))) {
+            let fill = Fill::of(look(colour, hatch));
+            assert_eq!((fill.colour, fill.hatch), (PALETTE[colour], Hatch::of(hatch)));
         }
     }
 
@@ -365,7 +392,7 @@ mod tests {
         assert!(Hatch::PLAIN.lines(&area).is_empty());
         let narrow = Area::new(0.0, 0.0, 5.3, 40.0);
         assert!((1..HATCHED).all(|i| !Hatch::of(i).lines(&narrow).is_empty()), "in narrow bars");
-        assert!(Hatch::of(1).lines(&Area::new(0.0, 0.0, 1.0, 9.0)).is_empty(), "too small");
+        assert!(Hatch::of(1).lines(&Area::new(0.0, 0.0, 3.9, 9.0)).is_empty(), "too small");
     }
 
     #[test]

@@ -10,7 +10,7 @@ const NAMES: f64 = 130.0;
 const RIGHT: f64 = 8.0;
 const ROW: f64 = 18.0;
 /// Widest cell.
-const CELL: f64 = 46.0;
+const CELL: f64 = 80.0;
 /// Full on the scale of the profiler.
 const FULL: f64 = 10.0;
 /// Resources behind the execution units, in order.

@@ -5,8 +5,8 @@ use super::prelude::*;
 use crate::mix::names;
 use crate::results::HostTime;
 
-/// Applications that are drawn.
-const APPS: usize = 24;
+/// Rows that are drawn: more are taller than a page.
+const ROWS: usize = 42;
 const ROW: f64 = 16.0;
 const BAR: f64 = 12.0;
 /// Between applications.
@@ -56,7 +56,12 @@ struct Block {
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let blocks = blocks(input);
     ensure(!blocks.is_empty(), MISSING)?;
-    let drawn = &blocks[..blocks.len().min(APPS)];
+    let mut rows = 0;
+    let fits = |block: &&Block| {
+        rows += block.rows.len();
+        rows <= ROWS
+    };
+    let drawn = &blocks[..blocks.iter().take_while(fits).count().max(1)];
     let mut layout = input.layout("Where the time of each application goes");
     let used = |place: &usize| {
         let all = drawn.iter().flat_map(|block| &block.rows);

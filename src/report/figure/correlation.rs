@@ -22,7 +22,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     layout.note(&caption(comparison, &points));
     layout.skip(3.0);
     layout.legend(&entries(&machines));
-    let area = layout.plot(LEFT, 14.0, layout.share(SIDE));
+    let area = layout.plot(LEFT, 14.0, layout.chosen(layout.share(SIDE)));
     let (x, y) = scales(&area, &points);
     band(&mut layout, &x, &y);
     let title = format!("reference: cycles beyond launch ({})", comparison.reference);

@@ -42,16 +42,17 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let lines = || plots.iter().flat_map(|plot| &plot.lines);
     let schemes = distinct(lines().map(|line| line.scheme.as_str()));
     let mut layout = input.layout("Time against CTAs per SM");
-    layout.legend(&entries(&schemes));
+    let looks = input.scheme_looks(&schemes);
+    layout.legend(&entries(&schemes, &looks));
     let drawn = &plots[..plots.len().min(APPS)];
     let names: Vec<String> = drawn.iter().map(|plot| plot.label.clone()).collect();
     let points = drawn.iter().flat_map(|plot| &plot.lines).flat_map(|line| &line.points);
     let slowest = points.map(|point| point.time).fold(1.0, f64::max);
     let height = if names.len() == 1 { ALONE } else { HEIGHT };
     for (panel, plot) in panels(&mut layout, &names, height).iter().zip(drawn) {
-        plot.draw(&mut layout, panel, &schemes, slowest);
+        plot.draw(&mut layout, panel, (&schemes, &looks), slowest);
     }
-    layout.note("Each application alone, its shortest time as 1.");
+    layout.note("Time of each application alone over its shortest.");
     repeated(&mut layout, lines().map(|line| line.repeats).sum());
     layout.left_out(plots.len() - drawn.len(), "applications are not drawn");
     Ok(layout.finish(&input.footer()).with_csv(table(&plots)))
@@ -81,15 +82,21 @@ fn line(sweep: Sweep<'_>, best: u64) -> Line<'_> {
     Line { scheme: sweep.scheme, points, repeats: sweep.repeats }
 }
 
-fn entries(schemes: &[&str]) -> Vec<Entry> {
-    let mut entries = Entry::marks(schemes);
+fn entries(schemes: &[&str], looks: &[usize]) -> Vec<Entry> {
+    let mut entries = Entry::looks(schemes, looks, Swatch::Mark);
     entries.push(Entry::new(Swatch::Ring(INK), "open: pruned, fewer CTAs are as fast"));
     entries
 }
 
 impl Plot<'_> {
     /// Draws it on a scale that reaches `slowest`, as that of all panels does.
-    fn draw(&self, layout: &mut Layout, panel: &Panel, schemes: &[&str], slowest: f64) {
+    fn draw(
+        &self,
+        layout: &mut Layout,
+        panel: &Panel,
+        (schemes, looks): (&[&str], &[usize]),
+        slowest: f64,
+    ) {
         let area = &panel.area;
         let points = self.lines.iter().flat_map(|line| &line.points);
         let most = points.map(|point| point.ctas).max().unwrap_or(1);
@@ -97,12 +104,15 @@ impl Plot<'_> {
         let x = Scale::linear(0.0, f64::from(most), area.x, edge);
         // Marks stay below the name.
         let y = Scale::from_zero(slowest * 1.05, area.bottom(), area.y);
-        let (across, up) =
-            (if panel.last { "CTAs per SM" } else { "" }, if panel.first { "time" } else { "" });
+        let (across, up) = (
+            if panel.last { "CTAs per SM" } else { "" },
+            if panel.first { "relative time" } else { "" },
+        );
         counts(&mut layout.canvas, area, &x, most, across);
         down(&mut layout.canvas, area, &y, up, 12.0);
         for line in &self.lines {
-            let place = schemes.iter().position(|scheme| *scheme == line.scheme).unwrap_or(0);
+            let own = schemes.iter().position(|scheme| *scheme == line.scheme).unwrap_or(0);
+            let place = looks[own];
             let at = |point: &Point<'_>| (x.at(f64::from(point.ctas)), y.at(point.time));
             layout.canvas.stroke(&line.points.iter().map(at).collect::<Vec<_>>(), place, 1.6);
             for point in &line.points {

@@ -1,17 +1,11 @@
 //! Speed of each application against its CTAs per SM, as a scheme saw it when it
-//! divided the SM, with what it chose (Warped-Slicer, Fig. 3b). Of two applications
-//! the second runs from the right, so that the lines meet where both share the SM.
+//! divided the SM, with what it chose (Warped-Slicer, Fig. 3b).
 
 use gpumodel_core::units::to_usize;
 
 use super::prelude::*;
 use crate::results::CurveRecord;
 
-const LEFT: f64 = 62.0;
-const RIGHT: f64 = 20.0;
-const HEIGHT: f64 = 150.0;
-/// Room for the axis of one application.
-const AXIS: f64 = 30.0;
 const DOT: f64 = 3.0;
 
 /// One application's points: CTAs and share of its largest speed.
@@ -38,7 +32,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         layout.skip(3.0);
         panel(&mut layout, decision);
     }
-    layout.note("Each as a share of its own largest speed; open marks: sampled; full: chosen. Of two applications each axis spans its own largest count.");
+    layout.note("Each as a share of its own largest speed; open marks: sampled; full, with a dashed line: chosen.");
     Ok(layout.finish(&input.footer()).with_csv(table(&found)))
 }
 
@@ -82,50 +76,17 @@ fn apps<'a>(found: &[(&String, &'a DecisionRecord)]) -> Vec<&'a str> {
 
 fn panel(layout: &mut Layout, decision: &DecisionRecord) {
     let curves = curves(decision);
-    let mirrored = curves.len() == 2;
-    layout.skip(if mirrored { AXIS } else { 0.0 });
-    let area = layout.plot(LEFT, RIGHT, HEIGHT);
-    let level = Scale::linear(0.0, 1.05, area.bottom(), area.y);
-    down(&mut layout.canvas, &area, &level, "normalised speed", 12.0);
-    let most = curves.iter().map(|curve| curve.most).max().unwrap_or(1);
+    let most = curves.iter().map(|curve| curve.most).max();
+    let level = |area: &Area| Scale::linear(0.0, 1.05, area.bottom(), area.y);
+    let plot = CountPlot::new(layout, most, "CTAs per SM", level, "normalised speed");
     for (index, curve) in curves.iter().enumerate() {
-        let back = mirrored && index == 1;
-        let whole = if mirrored { curve.most } else { most };
-        let (from, to) = (area.x + 6.0, area.right() - 6.0);
-        let ends = if back { (to, from) } else { (from, to) };
-        // No CTAs lie at the very edge, so that both have the same SM.
-        let x = Scale::linear(0.0, f64::from(whole), ends.0, ends.1);
-        if mirrored || index == 0 {
-            let title = if mirrored {
-                format!("CTAs of {}", fit(&curve.record.app, LABEL, layout.share(250.0)))
-            } else {
-                "CTAs per SM".into()
-            };
-            axis(layout, &area, &x, whole, &title, back);
-        }
-        draw_curve(layout, curve, &x, &level, index);
+        draw_curve(layout, curve, &plot, index);
     }
-    outline(&mut layout.canvas, &area);
-    layout.skip(AXIS + 12.0);
+    plot.finish(layout, 42.0);
 }
 
-/// Whole numbers of CTAs below `area`, or above it.
-fn axis(layout: &mut Layout, area: &Area, x: &Scale, most: u32, title: &str, above: bool) {
-    let step = most.div_ceil(if layout.narrow() { 8 } else { 16 }).max(1);
-    let (labels, titles) = if above { (-8.0, -22.0) } else { (9.0, 23.0) };
-    let edge = if above { area.y } else { area.bottom() };
-    for ctas in (step..=most).step_by(to_usize(step)) {
-        let at = x.at(f64::from(ctas));
-        let tick = if above { area.y + 4.0 } else { area.bottom() - 4.0 };
-        layout.canvas.line(vec![(at, edge), (at, tick)], INK, 0.8);
-        let label = short(f64::from(ctas));
-        layout.canvas.write(label, (at, edge + labels), LABEL, Anchor::Centre);
-    }
-    layout.canvas.write(title, (area.x + area.width / 2.0, edge + titles), LABEL, Anchor::Centre);
-}
-
-fn draw_curve(layout: &mut Layout, curve: &Curve<'_>, x: &Scale, level: &Scale, index: usize) {
-    let place = |&(ctas, share): &(u32, f64)| (x.at(f64::from(ctas)), level.at(share));
+fn draw_curve(layout: &mut Layout, curve: &Curve<'_>, plot: &CountPlot, index: usize) {
+    let place = |&(ctas, share): &(u32, f64)| plot.at(ctas, share);
     let line: Vec<(f64, f64)> = curve.points.iter().map(place).collect();
     layout.canvas.stroke(&line, index, 1.6);
     for point in &line {
@@ -135,13 +96,11 @@ fn draw_curve(layout: &mut Layout, curve: &Curve<'_>, x: &Scale, level: &Scale, 
     if chosen == 0 {
         return;
     }
-    let at = x.at(f64::from(chosen));
-    let bottom = level.at(level.low());
     let share = curve.points.iter().find(|(ctas, _)| *ctas == chosen).map(|point| point.1);
-    let top = share.map_or(level.at(1.0), |share| level.at(share));
-    layout.canvas.dashes((at, bottom), (at, top), Fill::of(index).colour, 1.0);
+    let top = plot.at(chosen, share.unwrap_or(1.0));
+    layout.canvas.dashes(plot.at(chosen, 0.0), top, Fill::of(index).colour, 1.0);
     if share.is_some() {
-        layout.canvas.marker((at, top), index, DOT + 2.0, true);
+        layout.canvas.marker(top, index, DOT + 2.0, true);
     }
 }
 

@@ -1,5 +1,5 @@
 //! What an instruction costs in energy under each scheme, of the GPU and of its memory,
-//! over the whole under a baseline scheme (UGPU, Fig. 12b).
+//! over the whole under a baseline scheme: a stacked bar each (UGPU, Fig. 12b).
 
 use super::prelude::*;
 
@@ -11,19 +11,6 @@ const LABELLED: usize = 30;
 /// What is missing where nothing can be compared.
 const MISSING: &str = "no mix knows the energy under two schemes, one of them the baseline; run `gpumodel analyze A B --scheme bp,ugpu --until cycles=M --json FILE` on a machine with an energy table";
 
-/// A panel: what it is called, and the part of a cost that it shows.
-type Part = (&'static str, fn(&Cost) -> f64);
-
-/// Panels: what they are called, and which part of a cost they show.
-const PARTS: [Part; 3] = [
-    ("GPU and memory", |cost| cost.gpu + cost.memory),
-    ("GPU", |cost| cost.gpu),
-    ("Memory", |cost| cost.memory),
-];
-
-/// Panels of one scale, from the first on: the memory's part is small.
-const SAME: usize = 2;
-
 /// Energy of a thread instruction, in joules or over a baseline's whole.
 #[derive(Clone, Copy)]
 struct Cost {
@@ -34,33 +21,45 @@ struct Cost {
 /// One mix: costs over the baseline's whole by scheme; `None`: not known.
 struct Row<'a> {
     mix: &'a str,
+    label: &'a str,
     costs: Vec<Option<Cost>>,
 }
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let mixes = input.mixes_by_scheme()?;
-    let baseline = baseline(&mixes.schemes, input.baseline, &[], "ran")?;
-    let rows: Vec<Row<'_>> = mixes.mixes.iter().filter_map(|mix| Row::of(mix, baseline)).collect();
-    ensure(!rows.is_empty(), MISSING)?;
-    let schemes = &mixes.schemes;
-    let mut layout =
-        input.layout(&format!("Energy of a thread instruction over {}", schemes[baseline]));
-    layout.legend(&Entry::fills(schemes));
-    let parts = [0, 1, 2].map(|part| clusters(&rows, schemes.len(), part));
-    for (part, (name, _)) in PARTS.iter().enumerate() {
-        layout.skip(4.0);
-        layout.note(&format!("{name}:"));
-        let bars = Bars::new(&parts[part], "%");
-        let bars = if part == 0 { bars.reference(100.0) } else { bars };
-        bars.most(if part < SAME { highest(&parts[0]) } else { 0.0 }).draw(&mut layout);
+    let machines = input.mixes_by_machine()?;
+    let schemes = &machines[0].schemes;
+    let baseline = baseline(schemes, input.baseline, &[], "ran")?;
+    let part = |part| Row::all(part, baseline);
+    let parts: Vec<Part<'_>> =
+        machines.iter().map(part).filter(|part| !part.1.is_empty()).collect();
+    ensure(!parts.is_empty(), MISSING)?;
+    let over = &schemes[baseline];
+    let mut layout = input.layout(&format!("Energy of a thread instruction over {over}"));
+    let looks = input.scheme_looks(schemes);
+    layout.legend(&Entry::looks(schemes, &looks, Swatch::look));
+    layout.legend(&[
+        Entry::new(Swatch::Fill(Fill::plain(SOFT_INK)), "below: GPU"),
+        Entry::new(Swatch::Fill(Fill::plain(SOFT_INK).pale()), "above, pale: memory"),
+    ]);
+    let room = MIXES / parts.len();
+    let drawn: Vec<Vec<Cluster>> =
+        parts.iter().map(|part| clusters(part, schemes.len(), room)).collect();
+    let most = drawn.iter().map(|clusters| highest(clusters)).fold(0.0, f64::max);
+    for ((panel, _), clusters) in parts.iter().zip(&drawn) {
+        panel.head(&mut layout);
+        let bars = Bars::new(clusters, "% of baseline").reference(100.0).most(most);
+        bars.looks(&looks).draw(&mut layout);
     }
     layout.note(&format!(
-        "All in % of what GPU and memory take together for an instruction under {}: the lower two add up to the first. Memory has its own scale.",
-        schemes[baseline]
+        "In % of what GPU and memory take together for an instruction under {over}; less is better."
     ));
-    layout.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
-    Ok(layout.finish(&input.footer()).with_csv(table(schemes, &rows)))
+    let left = parts.iter().map(|(_, rows)| rows.len().saturating_sub(room));
+    layout.left_out(left.sum(), MORE_MIXES);
+    Ok(layout.finish(&input.footer()).with_csv(table(schemes, &parts)))
 }
+
+/// The mixes of one machine.
+type Part<'a> = (&'a MachinePanel, Vec<Row<'a>>);
 
 impl Cost {
     /// `None`: nothing was executed, or the machine has no energy table.
@@ -73,58 +72,73 @@ impl Cost {
         (usable(cost.gpu) && usable(cost.memory)).then_some(cost)
     }
 
+    fn whole(self) -> f64 {
+        self.gpu + self.memory
+    }
+
     fn over(self, whole: f64) -> Self {
         Self { gpu: self.gpu / whole, memory: self.memory / whole }
     }
 }
 
 impl<'a> Row<'a> {
+    /// Those of one machine.
+    fn all(part: &'a MixesByScheme<'a>, baseline: usize) -> Part<'a> {
+        (&part.panel, part.mixes.iter().filter_map(|mix| Self::of(mix, baseline)).collect())
+    }
+
     /// `None` where the baseline or every other scheme is missing.
     fn of(mix: &'a Mix<'a>, baseline: usize) -> Option<Self> {
         let costs: Vec<Option<Cost>> = mix.runs.iter().map(|run| Cost::of((*run)?)).collect();
-        let whole = costs[baseline].map(|cost| cost.gpu + cost.memory)?;
+        let whole = costs[baseline].map(Cost::whole)?;
         let several = costs.iter().flatten().count() > 1;
         let costs = costs.into_iter().map(|cost| Some(cost?.over(whole))).collect();
-        (several && whole > 0.0).then_some(Self { mix: &mix.name, costs })
+        (several && whole > 0.0).then_some(Self { mix: &mix.name, label: &mix.label, costs })
     }
 }
 
-/// The mean of a part over the mixes that have the scheme.
-fn overall(rows: &[Row<'_>], scheme: usize, part: usize) -> Option<f64> {
-    let of = |row: &Row<'_>| row.costs[scheme].as_ref().map(PARTS[part].1);
-    mean(&rows.iter().filter_map(of).collect::<Vec<f64>>())
+/// The mean over the mixes that have the scheme.
+fn overall(rows: &[Row<'_>], scheme: usize) -> Option<Cost> {
+    let costs = || rows.iter().filter_map(|row| row.costs[scheme]);
+    let gpu = mean(&costs().map(|cost| cost.gpu).collect::<Vec<f64>>())?;
+    let memory = mean(&costs().map(|cost| cost.memory).collect::<Vec<f64>>())?;
+    Some(Cost { gpu, memory })
 }
 
-/// The bars of one part: mixes that are drawn, and the mean of all where there are
-/// several.
-fn clusters(rows: &[Row<'_>], schemes: usize, part: usize) -> Vec<Cluster> {
-    let percent = |value: Option<f64>| value.map(|value| 100.0 * value);
+/// The bars of a machine: the first `room` mixes, and the mean of all where there are several.
+fn clusters((panel, rows): &Part<'_>, schemes: usize, room: usize) -> Vec<Cluster> {
+    let whole = |costs: &[Option<Cost>]| -> Vec<Option<f64>> {
+        costs.iter().map(|cost| cost.map(|cost| 100.0 * cost.whole())).collect()
+    };
+    let memory = |costs: &[Option<Cost>]| -> Vec<Option<f64>> {
+        costs.iter().map(|cost| cost.map(|cost| 100.0 * cost.memory)).collect()
+    };
     let labelled = rows.len() * schemes <= LABELLED;
-    let drawn = rows.iter().take(MIXES).map(|row| {
-        let values = row.costs.iter().map(|cost| percent(cost.as_ref().map(PARTS[part].1)));
-        Cluster::new(row.mix, values.collect(), labelled)
+    let drawn = rows.iter().take(room).map(|row| {
+        Cluster::new(row.label, whole(&row.costs), labelled).with_uppers(memory(&row.costs))
     });
     let mut clusters: Vec<Cluster> = drawn.collect();
-    if rows.len() > 1 {
-        let all = (0..schemes).map(|scheme| percent(overall(rows, scheme, part))).collect();
-        clusters.push(Cluster::mean("MEAN", all));
+    if rows.len() > 1 && panel.alike {
+        let all: Vec<Option<Cost>> = (0..schemes).map(|scheme| overall(rows, scheme)).collect();
+        clusters.push(Cluster::mean("MEAN", whole(&all)).with_uppers(memory(&all)));
     }
     clusters
 }
 
-fn table(schemes: &[String], rows: &[Row<'_>]) -> String {
-    let line = |mix: &str, scheme: &str, [whole, gpu, memory]: [Option<f64>; 3]| {
-        row![mix, scheme, whole, gpu, memory]
+fn table(schemes: &[String], parts: &[Part<'_>]) -> String {
+    let line = |mix: &str, scheme: &str, cost: Option<Cost>| {
+        let (gpu, memory) = (cost.map(|cost| cost.gpu), cost.map(|cost| cost.memory));
+        row![mix, scheme, cost.map(Cost::whole), gpu, memory]
     };
     let mut lines = Vec::new();
-    for row in rows {
+    for row in parts.iter().flat_map(|(_, rows)| rows) {
         let costs = schemes.iter().zip(&row.costs);
-        lines.extend(costs.map(|(scheme, cost)| {
-            line(row.mix, scheme, PARTS.map(|(_, part)| cost.as_ref().map(part)))
-        }));
+        lines.extend(costs.map(|(scheme, cost)| line(row.mix, scheme, *cost)));
     }
-    lines.extend(schemes.iter().enumerate().map(|(place, scheme)| {
-        line("MEAN", scheme, [0, 1, 2].map(|part| overall(rows, place, part)))
-    }));
+    for (panel, rows) in parts.iter().filter(|(panel, _)| panel.alike) {
+        let name = panel.mean_name("MEAN");
+        let means = schemes.iter().enumerate();
+        lines.extend(means.map(|(place, scheme)| line(&name, scheme, overall(rows, place))));
+    }
     csv("mix,scheme,whole,gpu,memory", lines)
 }

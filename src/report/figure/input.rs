@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Missing, NO_CORUN, NO_MIX};
 use crate::ReportError;
-use crate::chart::{Layout, Width};
+use crate::chart::{Layout, Sheet};
+use crate::look::scheme_looks;
 use crate::mix::{MixesByScheme, mix_names, scheme_names};
 use crate::results::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
 use crate::solo_run::SoloRun;
@@ -32,8 +33,14 @@ pub struct FigureInput<'a> {
     pub(super) metric: Option<&'a str>,
     /// The queue that was asked for.
     pub(super) queue: Option<&'a str>,
-    /// How wide the figure is.
-    pub(super) width: Width,
+    /// How the figure is set.
+    pub(super) sheet: Sheet,
+    /// The metrics that were asked for; empty: all.
+    pub(super) metrics: &'a [String],
+    /// How many times as high as usual plots are whose height can be chosen.
+    stretch: f64,
+    /// What renamed categories are called in the records, by their new names.
+    before: Option<&'a BTreeMap<String, String>>,
     published: Option<&'a BTreeMap<String, [f64; 2]>>,
 }
 
@@ -48,8 +55,20 @@ impl<'a> FigureInput<'a> {
     /// Nothing chosen but `apps`.
     fn of_apps(records: &'a [Analysis], apps: Vec<(&'a Analysis, &'a AppRecord)>) -> Self {
         let (baseline, metric, queue) = (None, None, None);
-        let (width, published) = (Width::Screen, None);
-        Self { records, apps, comparison: None, baseline, metric, queue, width, published }
+        let (sheet, published) = (Sheet::default(), None);
+        Self {
+            records,
+            apps,
+            comparison: None,
+            baseline,
+            metric,
+            queue,
+            sheet,
+            metrics: &[],
+            stretch: 1.0,
+            before: None,
+            published,
+        }
     }
 
     /// Only the solo run at `index` of `record`.
@@ -94,16 +113,47 @@ impl<'a> FigureInput<'a> {
         Self { metric: Some(metric), ..self }
     }
 
+    /// With the metrics that a figure of several shows, in that order.
+    #[must_use]
+    pub fn showing(self, metrics: &'a [String]) -> Self {
+        Self { metrics, ..self }
+    }
+
+    /// With what [`rename`](super::rename) returned: the provenance has the records' own names.
+    #[must_use]
+    pub fn renamed(self, before: &'a BTreeMap<String, String>) -> Self {
+        Self { before: Some(before), ..self }
+    }
+
+    /// What `name` was before it was renamed.
+    fn before<'n>(&self, name: &'n str) -> &'n str
+    where
+        'a: 'n,
+    {
+        self.before.and_then(|names| names.get(name)).map_or(name, String::as_str)
+    }
+
+    /// The looks of `schemes`, those of their own names where they were renamed.
+    pub(super) fn scheme_looks<S: AsRef<str>>(&self, schemes: &[S]) -> Vec<usize> {
+        let before: Vec<&str> = schemes.iter().map(|name| self.before(name.as_ref())).collect();
+        scheme_looks(&before)
+    }
+
     /// With the queue that a figure of one queue shows.
     #[must_use]
     pub fn of(self, queue: &'a str) -> Self {
         Self { queue: Some(queue), ..self }
     }
 
-    /// As wide as that, for print.
+    /// Set like that.
     #[must_use]
-    pub fn sized(self, width: Width) -> Self {
-        Self { width, ..self }
+    pub fn on(self, sheet: Sheet) -> Self {
+        Self { sheet, ..self }
+    }
+
+    /// With plots that are `stretch` times as high as usual, where their height can be chosen.
+    pub(super) fn stretched(self, stretch: f64) -> Self {
+        Self { stretch, ..self }
     }
 
     /// With the gains of schemes over the baseline by the metric that a paper prints, in
@@ -113,9 +163,9 @@ impl<'a> FigureInput<'a> {
         Self { published: Some(published), ..self }
     }
 
-    /// A layout as wide as its figure, with `title` above everything.
+    /// A layout of the figure called `title`.
     pub(super) fn layout(&self, title: &str) -> Layout {
-        Layout::new(self.width, title)
+        Layout::new(self.sheet, title).stretched(self.stretch)
     }
 
     /// What a paper prints of `scheme`, over the baseline.
@@ -151,10 +201,10 @@ impl<'a> FigureInput<'a> {
         self.records.iter().flat_map(of).filter(chosen).collect()
     }
 
-    /// The runs of several applications together.
-    pub(super) fn mixes_by_scheme(&self) -> Result<MixesByScheme<'a>, Missing> {
-        let found = MixesByScheme::new(self.records);
-        if found.mixes.is_empty() { Err(NO_MIX.into()) } else { Ok(found) }
+    /// The runs of several applications together, by machine; all have the same schemes.
+    pub(super) fn mixes_by_machine(&self) -> Result<Vec<MixesByScheme<'a>>, Missing> {
+        let found = MixesByScheme::by_machine(self.records);
+        if found.iter().all(|one| one.mixes.is_empty()) { Err(NO_MIX.into()) } else { Ok(found) }
     }
 
     /// The records that hold co-runs.
@@ -183,9 +233,10 @@ impl<'a> FigureInput<'a> {
 
     /// What the figure's numbers come from: machine, trace, program, seed.
     pub(super) fn footer(&self) -> String {
-        let machines = self.records.iter().map(|r| named(&r.machine.name, &r.machine.hash));
+        let before = |name| self.before(name);
+        let machines = self.records.iter().map(|r| named(before(&r.machine.name), &r.machine.hash));
         let sampled = |app: &AppRecord| if app.is_sampled() { ", sampled" } else { "" };
-        let trace = |app: &AppRecord| named(&app.app, &app.store_hash) + sampled(app);
+        let trace = |app: &'a AppRecord| named(before(&app.app), &app.store_hash) + sampled(app);
         let traces = self.apps.iter().map(|(_, app)| trace(app));
         let programs = self.records.iter().map(|r| r.program.clone());
         let seeds = self.records.iter().map(|r| format!("seed {}", r.seed));

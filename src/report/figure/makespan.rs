@@ -1,6 +1,6 @@
 //! Makespans of applications together over those under a baseline scheme: one cluster
-//! of bars per mix, the geometric mean last; orders of arrival are averaged (ARCS 2018,
-//! Fig. 10 and 11; Slate, Fig. 7).
+//! of bars per mix, the geometric mean last; one panel per machine, orders of arrival
+//! averaged (ARCS 2018, Fig. 10 and 11; Slate, Fig. 7).
 
 use gpumodel_core::units::sorted_mix;
 
@@ -33,6 +33,13 @@ struct Mix {
     runs: Vec<Run>,
 }
 
+/// The mixes of one panel with what schemes gain, and the means.
+struct Part<'a> {
+    panel: MachinePanel,
+    gains: Vec<&'a [Option<Gain>]>,
+    means: Vec<Option<f64>>,
+}
+
 /// Makespan of the baseline over that of a scheme: the mean over runs, both ends, and
 /// how many there are.
 #[derive(Clone, Copy)]
@@ -43,7 +50,7 @@ struct Gain {
 }
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let mixes = mixes(input.records);
+    let (mixes, panels) = mixes(input.records);
     if mixes.is_empty() {
         let missing = if input.coruns().is_empty() { NO_CORUN } else { MISSING };
         return Err(missing.into());
@@ -58,13 +65,22 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         let missing = format!("no mix finished under {baseline}; choose with --baseline SCHEME");
         return Err(missing.into());
     }
-    let means = means(schemes.len(), |at| gains.iter().filter_map(move |mix| Some(mix[at]?.mean)));
+    let parts: Vec<Part<'_>> =
+        panels.into_iter().map(|panel| Part::of(panel, &gains, schemes.len())).collect();
+    let looks = input.scheme_looks(&schemes);
     let mut layout = input.layout(&format!("Makespan speedup against {baseline}"));
-    layout.legend(&Entry::fills(&schemes));
-    let clusters = clusters(&mixes, &gains, &means);
-    Bars::new(&clusters, "speedup").reference(1.0).draw(&mut layout);
+    layout.legend(&Entry::looks(&schemes, &looks, Swatch::look));
+    let room = MIXES / parts.len();
+    let drawn: Vec<Vec<Cluster>> = parts.iter().map(|part| part.clusters(room)).collect();
+    let most = drawn.iter().map(|clusters| highest(clusters)).fold(0.0, f64::max);
+    for (part, clusters) in parts.iter().zip(&drawn) {
+        part.panel.head(&mut layout);
+        Bars::new(clusters, "speedup").reference(1.0).most(most).looks(&looks).draw(&mut layout);
+    }
+    layout
+        .left_out(parts.iter().map(|part| part.gains.len().saturating_sub(room)).sum(), MORE_MIXES);
     notes(&mut layout, &gains);
-    let csv = table(&mixes, &schemes, &gains, &means);
+    let csv = table(&mixes, &schemes, &gains, &parts);
     Ok(layout.finish(&input.footer()).with_csv(csv))
 }
 
@@ -77,8 +93,8 @@ fn makespan(run: &CoRun) -> Option<u64> {
 }
 
 /// The mixes of `records` in order of first appearance: the same applications on one
-/// machine are one mix, whatever their order.
-fn mixes(records: &[Analysis]) -> Vec<Mix> {
+/// machine are one mix, whatever their order; and the panels that they are drawn in.
+fn mixes(records: &[Analysis]) -> (Vec<Mix>, Vec<MachinePanel>) {
     let runs = records.iter().enumerate().flat_map(|(record, own)| {
         let named = scheme_names(&own.coruns).into_iter().zip(&own.coruns);
         named.filter_map(move |(scheme, run)| {
@@ -91,10 +107,12 @@ fn mixes(records: &[Analysis]) -> Vec<Mix> {
     });
     let mixes: Vec<Vec<Run>> = group_by(runs).into_iter().map(|(_, runs)| runs).collect();
     let own: Vec<&Analysis> = mixes.iter().map(|runs| &records[runs[0].record]).collect();
+    let names: Vec<String> = mixes.iter().map(|runs| runs[0].label.clone()).collect();
     let words = machine_words(&own).into_iter();
-    let labels = mixes.iter().zip(words).map(|(runs, words)| runs[0].label.clone() + &words);
+    let labels = names.iter().zip(words).map(|(name, words)| name.clone() + &words);
     let labels = apart(labels.collect());
-    labels.into_iter().zip(mixes).map(|(label, runs)| Mix { label, runs }).collect()
+    let mixes = labels.into_iter().zip(mixes).map(|(label, runs)| Mix { label, runs }).collect();
+    (mixes, machine_panels(&own, &names).0)
 }
 
 impl Mix {
@@ -121,16 +139,27 @@ impl Mix {
     }
 }
 
-fn clusters(mixes: &[Mix], gains: &[Vec<Option<Gain>>], means: &[Option<f64>]) -> Vec<Cluster> {
-    let labelled = mixes.len() * means.len() <= LABELLED;
-    let cluster = |(mix, gains): (&Mix, &Vec<Option<Gain>>)| {
-        let values = gains.iter().map(|gain| gain.map(|gain| gain.mean)).collect();
-        let ends = gains.iter().map(|gain| gain.filter(|gain| gain.runs > 1).map(|g| g.ends));
-        Cluster::new(&mix.label, values, labelled).with_ends(ends.collect())
-    };
-    let drawn = mixes.iter().zip(gains).take(MIXES).map(cluster);
-    let mean = (mixes.len() > 1).then(|| Cluster::mean("GMEAN", means.to_vec()));
-    drawn.chain(mean).collect()
+impl<'a> Part<'a> {
+    fn of(panel: MachinePanel, gains: &'a [Vec<Option<Gain>>], schemes: usize) -> Self {
+        let gains: Vec<&[Option<Gain>]> =
+            panel.places.iter().map(|&place| gains[place].as_slice()).collect();
+        let means = means(schemes, |at| gains.iter().filter_map(move |mix| Some(mix[at]?.mean)));
+        Self { panel, gains, means }
+    }
+
+    /// The first `most` of its mixes, and the mean of all where there are several.
+    fn clusters(&self, most: usize) -> Vec<Cluster> {
+        let labelled = self.gains.len() * self.means.len() <= LABELLED;
+        let cluster = |(label, gains): (&String, &&[Option<Gain>])| {
+            let values = gains.iter().map(|gain| gain.map(|gain| gain.mean)).collect();
+            let ends = gains.iter().map(|gain| gain.filter(|gain| gain.runs > 1).map(|g| g.ends));
+            Cluster::new(label, values, labelled).with_ends(ends.collect())
+        };
+        let drawn = self.panel.labels.iter().zip(&self.gains).take(most).map(cluster);
+        let several = self.gains.len() > 1 && self.panel.alike;
+        let mean = several.then(|| Cluster::mean("GMEAN", self.means.clone()));
+        drawn.chain(mean).collect()
+    }
 }
 
 fn notes(layout: &mut Layout, gains: &[Vec<Option<Gain>>]) {
@@ -138,7 +167,6 @@ fn notes(layout: &mut Layout, gains: &[Vec<Option<Gain>>]) {
     if gains.iter().flatten().flatten().any(|gain| gain.runs > 1) {
         layout.note("Bars: means over orders of arrival; lines on them: least and most.");
     }
-    layout.left_out(gains.len().saturating_sub(MIXES), MORE_MIXES);
     let lacking = gains.iter().filter(|mix| mix.iter().any(Option::is_none)).count();
     partial(layout, lacking, gains.len(), "a scheme: means");
 }
@@ -147,7 +175,7 @@ fn table(
     mixes: &[Mix],
     schemes: &[String],
     gains: &[Vec<Option<Gain>>],
-    means: &[Option<f64>],
+    parts: &[Part<'_>],
 ) -> String {
     let mut lines = Vec::new();
     for (mix, gains) in mixes.iter().zip(gains) {
@@ -158,8 +186,9 @@ fn table(
             row![mix.label, scheme, runs, makespan, speedup, low, high]
         }));
     }
-    lines.extend(
-        schemes.iter().zip(means).map(|(scheme, mean)| row!["GMEAN", scheme, "", "", mean, "", ""]),
-    );
+    for part in parts.iter().filter(|part| part.panel.alike) {
+        let (name, means) = (part.panel.mean_name("GMEAN"), schemes.iter().zip(&part.means));
+        lines.extend(means.map(|(scheme, mean)| row![name, scheme, "", "", mean, "", ""]));
+    }
     csv("mix,scheme,runs,makespan_cycles,speedup,low,high", lines)
 }

@@ -5,6 +5,7 @@
 
 mod activity;
 mod app_time;
+mod categories;
 mod correlation;
 mod ctas;
 mod curves;
@@ -39,7 +40,8 @@ mod timeline;
 mod traffic;
 mod transformed;
 
-pub use super::chart::{Area, Drawing, Width};
+pub use super::chart::{Area, Drawing, Format, Sheet, Width};
+pub use categories::{order, rename};
 pub use input::FigureInput;
 
 use gpumodel_core::units::did_you_mean;
@@ -123,6 +125,8 @@ pub enum Choice {
     Baseline,
     /// What is compared.
     Metric,
+    /// Which of several metrics are shown.
+    Metrics,
     /// The queue that is shown.
     Queue,
 }
@@ -136,6 +140,7 @@ impl Choice {
             Self::Reference => "--reference",
             Self::Baseline => "--baseline",
             Self::Metric => "--metric",
+            Self::Metrics => "--metrics",
             Self::Queue => "--queue",
         }
     }
@@ -168,7 +173,7 @@ figures! {
         "issue-slot utilisation of each kernel, with the line between low and high";
     timeline, "timeline", OneApp, [App],
         "kernels by stream over time, with instructions per cycle and DRAM bandwidth";
-    schemes, "schemes", CoRuns, [],
+    schemes, "schemes", CoRuns, [Metrics],
         "throughput, turnaround and fairness of the sharing schemes side by side";
     sharing, "sharing", CoRuns, [],
         "when each application ran under each sharing scheme";
@@ -206,7 +211,7 @@ figures! {
         "kernel, communication, compilation and waiting time of each application by scheme";
     makespan, "makespan", Study, [Baseline],
         "makespans of mixes over a baseline scheme's, orders of arrival averaged";
-    sorted, "sorted", Study, [],
+    sorted, "sorted", Study, [Metrics],
         "throughput and turnaround of many mixes, those of each scheme sorted";
     reallocation, "reallocation", Study, [],
         "share of an epoch in which SMs were vacated and pages under way, mean and worst";
@@ -238,8 +243,31 @@ impl Figure {
     /// Draws it: the same input gives the same bytes.
     ///
     /// # Errors
-    /// [`ReportError::Empty`] when the input holds nothing that it shows.
+    /// [`ReportError::Empty`] when the input holds nothing that it shows,
+    /// [`ReportError::Unchanged`] when it cannot be as high as the input asks.
     pub fn draw(&self, input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+        let Some(inches) = input.sheet.height else { return self.stretched(input, 1.0) };
+        let wanted = inches * input.sheet.width.units_per_inch();
+        let usual = self.stretched(input, 1.0)?.size.1;
+        let plots = self.stretched(input, 2.0)?.size.1 - usual;
+        let unchanged = |why| ReportError::Unchanged { figure: self.name, option: "--height", why };
+        if plots < 1.0 {
+            return Err(unchanged("its height follows from its rows; leave it out".into()));
+        }
+        let stretch = 1.0 + (wanted - usual) / plots;
+        if !(LEAST..=MOST).contains(&stretch) {
+            let inches = |stretch: f64| {
+                (usual + (stretch - 1.0) * plots) / input.sheet.width.units_per_inch()
+            };
+            let (least, most) = (inches(LEAST), inches(MOST));
+            return Err(unchanged(format!("it can be from {least:.1} to {most:.1} inches high")));
+        }
+        self.stretched(input, stretch)
+    }
+
+    /// Draws it with plots that are `stretch` times as high, where their height can be chosen.
+    fn stretched(&self, input: &FigureInput<'_>, stretch: f64) -> Result<Drawing, ReportError> {
+        let input = &input.clone().stretched(stretch);
         (self.draw)(input)
             .map_err(|Missing(missing)| ReportError::Empty { figure: self.name, missing })
     }
@@ -257,6 +285,24 @@ impl Figure {
         let (figure, option) = (self.name, choice.option());
         Err(ReportError::Unused { figure, option, known: known.join(", ") })
     }
+}
+
+/// How much less high than usual plots may be, and how much higher.
+const LEAST: f64 = 0.4;
+const MOST: f64 = 8.0;
+
+/// The places of the metrics called `asked` among those called `names`, in that order; of all
+/// where none is asked for.
+fn chosen(names: &[&str], asked: &[String]) -> Result<Vec<usize>, Missing> {
+    if asked.is_empty() {
+        return Ok((0..names.len()).collect());
+    }
+    let unknown = |asked: &str| -> Missing {
+        format!("no metric is called {asked}; there are {}", names.join(", ")).into()
+    };
+    let place =
+        |asked: &String| names.iter().position(|name| name == asked).ok_or_else(|| unknown(asked));
+    asked.iter().map(place).collect()
 }
 
 /// Refuses with what is missing unless there is something to draw.
@@ -307,10 +353,8 @@ fn metric<'m, T>(
     asked: Option<&str>,
 ) -> Result<&'m T, Missing> {
     let Some(asked) = asked else { return Ok(&metrics[0]) };
-    metrics.iter().find(|metric| name(metric) == asked).ok_or_else(|| {
-        let known = metrics.iter().map(name).collect::<Vec<_>>().join(", ");
-        format!("no metric is called {asked}; there are {known}").into()
-    })
+    let names: Vec<&str> = metrics.iter().map(name).collect();
+    Ok(&metrics[chosen(&names, &[asked.to_owned()])?[0]])
 }
 
 /// The geometric mean of each of `series` over the values that it has.

@@ -1,5 +1,5 @@
 //! Schemes over a baseline scheme: one cluster of bars per mix, the geometric mean
-//! last (Warped-Slicer, Fig. 6).
+//! last (Warped-Slicer, Fig. 6); one panel per machine, as no mean spans two.
 
 use super::prelude::*;
 
@@ -50,21 +50,30 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         let missing = format!("no mix has a value under {}", schemes[baseline]);
         return Err(missing.into());
     }
-    let means = means(schemes.len(), |at| rows.iter().filter_map(move |row| row.shares[at]));
+    let looks = input.scheme_looks(&schemes);
     let mut layout = input.layout(&format!("{} over {}", metric.label, schemes[baseline]));
-    layout.legend(&Entry::fills(&schemes));
-    let named = mix_labels(&records);
+    layout.legend(&Entry::looks(&schemes, &looks, Swatch::look));
     let marks = marks(input, metric, &schemes);
-    let clusters = clusters(&rows, &named.labels, &means, &marks);
-    Bars::new(&clusters, "normalised").reference(1.0).draw(&mut layout);
+    let short: Vec<String> = records.iter().map(|record| mix_name(record)).collect();
+    let (panels, notes) = machine_panels(&records, &short);
+    let panels: Vec<Part<'_>> =
+        panels.into_iter().map(|panel| Part::of(panel, &rows, schemes.len())).collect();
+    let drawn: Vec<Vec<Cluster>> =
+        panels.iter().map(|part| part.clusters(MIXES / panels.len(), &marks)).collect();
+    let most = drawn.iter().map(|clusters| highest(clusters)).fold(0.0, f64::max);
+    for (part, clusters) in panels.iter().zip(&drawn) {
+        part.panel.head(&mut layout);
+        Bars::new(clusters, "normalised").reference(1.0).most(most).looks(&looks).draw(&mut layout);
+    }
     if rows.len() > 1 && marks.iter().any(Option::is_some) {
         layout.note("Marks at GMEAN: what the paper prints.");
     }
-    named.notes.iter().for_each(|note| layout.note(note));
-    layout.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
+    notes.iter().for_each(|note| layout.note(note));
+    let left = panels.iter().map(|part| part.rows.len().saturating_sub(MIXES / panels.len()));
+    layout.left_out(left.sum(), MORE_MIXES);
     let lacking = rows.iter().filter(|row| row.shares.iter().any(Option::is_none)).count();
     partial(&mut layout, lacking, rows.len(), "a scheme or a value: means");
-    Ok(layout.finish(&input.footer()).with_csv(table(metric, &schemes, &rows, &means)))
+    Ok(layout.finish(&input.footer()).with_csv(table(metric, &schemes, &rows, &panels)))
 }
 
 fn rows(records: &[&Analysis], schemes: &[String], baseline: &str, metric: &Metric) -> Vec<Row> {
@@ -89,21 +98,31 @@ fn marks(input: &FigureInput<'_>, metric: &Metric, schemes: &[String]) -> Vec<Ma
     schemes.iter().map(mark).collect()
 }
 
-/// The mixes that are drawn, and their mean where there are several.
-fn clusters(
-    rows: &[Row],
-    labels: &[String],
-    means: &[Option<f64>],
-    marks: &[Mark],
-) -> Vec<Cluster> {
-    let one = rows.len() == 1;
-    let drawn = rows.iter().zip(labels).take(MIXES);
-    let drawn = drawn.map(|(row, label)| Cluster::new(label, row.shares.clone(), one));
-    let mean = Cluster::mean("GMEAN", means.to_vec()).with_ends(marks.to_vec());
-    drawn.chain((!one).then_some(mean)).collect()
+/// The mixes of one panel, and their means by scheme.
+struct Part<'a> {
+    panel: MachinePanel,
+    rows: Vec<&'a Row>,
+    means: Vec<Option<f64>>,
 }
 
-fn table(metric: &Metric, schemes: &[String], rows: &[Row], means: &[Option<f64>]) -> String {
+impl<'a> Part<'a> {
+    fn of(panel: MachinePanel, rows: &'a [Row], schemes: usize) -> Self {
+        let rows: Vec<&Row> = panel.places.iter().map(|&place| &rows[place]).collect();
+        let means = means(schemes, |at| rows.iter().filter_map(move |row| row.shares[at]));
+        Self { panel, rows, means }
+    }
+
+    /// The first `most` of its mixes, and the mean of all where there are several.
+    fn clusters(&self, most: usize, marks: &[Mark]) -> Vec<Cluster> {
+        let one = self.rows.len() == 1;
+        let drawn = self.rows.iter().zip(&self.panel.labels).take(most);
+        let drawn = drawn.map(|(row, label)| Cluster::new(label, row.shares.clone(), one));
+        let mean = Cluster::mean("GMEAN", self.means.clone()).with_ends(marks.to_vec());
+        drawn.chain((!one && self.panel.alike).then_some(mean)).collect()
+    }
+}
+
+fn table(metric: &Metric, schemes: &[String], rows: &[Row], parts: &[Part<'_>]) -> String {
     let line = |mix: &str, scheme: &str, value: Option<f64>, share: Option<f64>| {
         row![mix, scheme, metric.name, value, share]
     };
@@ -113,7 +132,10 @@ fn table(metric: &Metric, schemes: &[String], rows: &[Row], means: &[Option<f64>
         let named = schemes.iter().zip(values);
         lines.extend(named.map(|(scheme, (value, share))| line(&row.mix, scheme, *value, *share)));
     }
-    lines
-        .extend(schemes.iter().zip(means).map(|(scheme, mean)| line("GMEAN", scheme, None, *mean)));
+    for part in parts.iter().filter(|part| part.panel.alike) {
+        let name = part.panel.mean_name("GMEAN");
+        let means = schemes.iter().zip(&part.means);
+        lines.extend(means.map(|(scheme, mean)| line(&name, scheme, None, *mean)));
+    }
     csv("mix,scheme,metric,value,normalized", lines)
 }

@@ -34,7 +34,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     layout.note("In brackets: the largest IPC, and the CTAs per SM that reach it.");
     layout.skip(3.0);
     layout.legend(&entries(&curves));
-    let area = layout.plot(LEFT, RIGHT, HEIGHT);
+    let area = layout.plot(LEFT, RIGHT, layout.chosen(HEIGHT));
     let most = curves.iter().flat_map(|curve| &curve.points).map(|point| point.0).max();
     let x = Scale::from_zero(f64::from(most.unwrap_or(1)), area.x, area.right());
     let y = Scale::linear(0.0, 1.0, area.bottom(), area.y);

@@ -2,20 +2,22 @@
 
 pub(super) use super::{
     Drawn, FigureInput, MORE_APPS, MORE_KERNELS, MORE_MIXES, Missing, NO_CORUN, NO_QUEUE, NO_SOLO,
-    baseline, decision_ticks, ensure, means, metric, partial, repeated,
+    baseline, chosen, decision_ticks, ensure, means, metric, partial, repeated,
 };
 pub(super) use crate::chart::{
     Anchor, Area, BarRow, Bars, Cluster, Colour, CountPlot, Entry, Fill, HATCHED, INK, LABEL,
-    LINES, Label, Layout, NOTE, PAPER, Panel, Placement, RANKED, REST, Ranks, SOFT_INK, Scale,
-    Shades, Swatch, Width, across, counts, down, explain, fit, fit_heavy, heads, heavy_width,
-    highest, left_of, name_room, outline, panels, shaded, text_width,
+    LINES, Label, Layout, Marker, NOTE, PAPER, Panel, Placement, RANKED, REST, Ranks, SOFT_INK,
+    Scale, Shades, Sheet, Swatch, across, counts, down, explain, fit, fit_heavy, heads,
+    heavy_width, highest, left_of, name_room, outline, panels, shaded, text_width, ticks,
 };
 pub(super) use crate::format::{
-    bytes, csv, float, grouped, percent, plain_name, precise, ratio, row, short, time_unit,
+    bytes, csv, decimals, float, grouped, percent, plain_name, precise, ratio, row, short,
+    time_unit,
 };
 pub(super) use crate::kernels::{Group, Profile, groups, profiles, title_room};
+pub(super) use crate::machine::{MachinePanel, machine_panels};
 pub(super) use crate::mix::{
-    Mix, MixesByScheme, apart, machine_words, mix_labels, mix_names, scheme_names,
+    Mix, MixesByScheme, apart, machine_words, mix_labels, mix_name, mix_names, scheme_names,
 };
 pub(super) use crate::results::last_component;
 pub(super) use crate::results::statistics::{geometric_mean, mean};

@@ -16,6 +16,7 @@ const MISSING: &str = "no run of several applications promises one of them a par
 /// One mix under the schemes.
 struct Row<'a> {
     mix: &'a str,
+    label: &'a str,
     points: Vec<Option<Point<'a>>>,
 }
 
@@ -32,43 +33,66 @@ struct Point<'a> {
 }
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let mixes = input.mixes_by_scheme()?;
-    let runs = mixes.mixes.iter().flat_map(|mix| &mix.runs).flatten();
+    let machines = input.mixes_by_machine()?;
+    let schemes = &machines[0].schemes;
+    let runs = machines.iter().flat_map(|part| &part.mixes).flat_map(|mix| &mix.runs).flatten();
     let targets = distinct(runs.filter_map(|run| run.qos_target()));
     let Some(&target) = targets.first() else { return Err(MISSING.into()) };
-    let rows: Vec<Row<'_>> = mixes.mixes.iter().filter_map(|mix| row(mix, target)).collect();
-    ensure(!rows.is_empty(), MISSING)?;
-    let stp = |at: usize| rows.iter().filter_map(move |row| Some(row.points[at]?.stp));
-    let means = means(mixes.schemes.len(), stp);
-    let by_rank = rows.len() > MIXES && mixes.schemes.len() <= RANKED;
+    let parts: Vec<Part<'_>> = machines.iter().filter_map(|part| Part::of(part, target)).collect();
+    ensure(!parts.is_empty(), MISSING)?;
+    let most = parts.iter().map(|part| part.rows.len()).max().unwrap_or(0);
+    let by_rank = most > MIXES && schemes.len() <= RANKED;
+    let looks = input.scheme_looks(schemes);
     let mut layout = input.layout("Quality of service and throughput");
-    layout.legend(&entries(&mixes.schemes, &rows, target, by_rank));
-    if by_rank {
-        draw_ranks(&mut layout, &rows, target);
-    } else {
-        draw_bars(&mut layout, &rows, target, &means);
+    for part in &parts {
+        part.panel.head(&mut layout);
+        layout.legend(&entries(schemes, &looks, &part.rows, target, by_rank));
+        if by_rank {
+            draw_ranks(&mut layout, &part.rows, &looks, target);
+        } else {
+            draw_bars(&mut layout, part, &looks, target);
+        }
     }
-    notes(&mut layout, &rows, &targets, by_rank);
-    Ok(layout.finish(&input.footer()).with_csv(table(&mixes.schemes, &rows, &means)))
+    notes(&mut layout, &parts, &targets, by_rank);
+    Ok(layout.finish(&input.footer()).with_csv(table(schemes, &parts)))
+}
+
+/// The mixes of one machine.
+struct Part<'a> {
+    panel: &'a MachinePanel,
+    rows: Vec<Row<'a>>,
+    /// The geometric mean of the STP by scheme.
+    means: Vec<Option<f64>>,
+}
+
+impl<'a> Part<'a> {
+    /// `None` where no mix says what was kept of the promise, which is `target` where a scheme
+    /// has none of its own.
+    fn of(mixes: &'a MixesByScheme<'a>, target: f64) -> Option<Self> {
+        let rows: Vec<Row<'_>> = mixes.mixes.iter().filter_map(|mix| row(mix, target)).collect();
+        let stp = |at: usize| rows.iter().filter_map(move |row| Some(row.points[at]?.stp));
+        let means = means(mixes.schemes.len(), stp);
+        (!rows.is_empty()).then_some(Self { panel: &mixes.panel, rows, means })
+    }
 }
 
 /// Both panels as bars, mix by mix.
-fn draw_bars(layout: &mut Layout, rows: &[Row<'_>], target: f64, means: &[Option<f64>]) {
+fn draw_bars(layout: &mut Layout, part: &Part<'_>, looks: &[usize], target: f64) {
     layout.skip(4.0);
     layout.note("Normalised progress of the application with the high priority:");
-    let progress = clusters(rows, |point| point.progress);
-    Bars::new(&progress, "progress").reference(target).draw(layout);
+    let progress = clusters(&part.rows, |point| point.progress);
+    Bars::new(&progress, "progress").reference(target).looks(looks).draw(layout);
     layout.skip(4.0);
     layout.note("Throughput of all (STP):");
-    let mut stp = clusters(rows, |point| point.stp);
-    if rows.len() > 1 {
-        stp.push(Cluster::mean("GMEAN", means.to_vec()));
+    let mut stp = clusters(&part.rows, |point| point.stp);
+    if part.rows.len() > 1 && part.panel.alike {
+        stp.push(Cluster::mean("GMEAN", part.means.clone()));
     }
-    Bars::new(&stp, "STP").draw(layout);
+    Bars::new(&stp, "STP").looks(looks).draw(layout);
 }
 
 /// Both panels as lines, the values of each scheme sorted.
-fn draw_ranks(layout: &mut Layout, rows: &[Row<'_>], target: f64) {
+fn draw_ranks(layout: &mut Layout, rows: &[Row<'_>], looks: &[usize], target: f64) {
     let names = ["progress, high priority", "STP of all"].map(String::from);
     let columns: [fn(Point<'_>) -> f64; 2] = [|point| point.progress, |point| point.stp];
     let schemes = rows.first().map_or(0, |row| row.points.len());
@@ -82,7 +106,7 @@ fn draw_ranks(layout: &mut Layout, rows: &[Row<'_>], target: f64) {
             values
         };
         let series: Vec<Vec<f64>> = (0..schemes).map(values).collect();
-        Ranks { series: &series, reference }.draw(layout, panel, "mixes by rank");
+        Ranks { series: &series, looks, reference }.draw(layout, panel, "mixes by rank");
     }
 }
 
@@ -115,16 +139,23 @@ fn row<'a>(mix: &'a Mix<'a>, usual: f64) -> Option<Row<'a>> {
     let points: Vec<Option<Point<'_>>> =
         mix.runs.iter().map(|run| run.as_ref().and_then(point)).collect();
     let known = points.iter().any(Option::is_some);
-    known.then_some(Row { mix: &mix.name, points })
+    known.then_some(Row { mix: &mix.name, label: &mix.label, points })
 }
 
 /// The schemes with how often they broke the promise, and the line.
-fn entries(schemes: &[String], rows: &[Row<'_>], target: f64, by_rank: bool) -> Vec<Entry> {
+fn entries(
+    schemes: &[String],
+    looks: &[usize],
+    rows: &[Row<'_>],
+    target: f64,
+    by_rank: bool,
+) -> Vec<Entry> {
     let entry = |(place, scheme): (usize, &String)| {
         let points = || rows.iter().filter_map(|row| row.points[place]);
         let below = points().filter(|point| point.progress < point.target).count();
         let tail = format!(" ({below} of {} below)", points().count());
-        let swatch = if by_rank { Swatch::Mark(place) } else { Swatch::Fill(Fill::of(place)) };
+        let look = looks[place];
+        let swatch = if by_rank { Swatch::Mark(look) } else { Swatch::look(look) };
         Entry::new(swatch, scheme).with(tail)
     };
     let mut entries: Vec<Entry> = schemes.iter().enumerate().map(entry).collect();
@@ -136,12 +167,12 @@ fn clusters(rows: &[Row<'_>], of: fn(Point<'_>) -> f64) -> Vec<Cluster> {
     let bars: usize = rows.iter().map(|row| row.points.len()).sum();
     let cluster = |row: &Row<'_>| {
         let values = row.points.iter().map(|point| point.map(of)).collect();
-        Cluster::new(row.mix, values, bars <= LABELLED)
+        Cluster::new(row.label, values, bars <= LABELLED)
     };
     rows.iter().map(cluster).collect()
 }
 
-fn notes(layout: &mut Layout, rows: &[Row<'_>], targets: &[f64], by_rank: bool) {
+fn notes(layout: &mut Layout, parts: &[Part<'_>], targets: &[f64], by_rank: bool) {
     layout.note(
         "High priority: the application with a scheme's promise; under other schemes, the same one.",
     );
@@ -155,21 +186,23 @@ fn notes(layout: &mut Layout, rows: &[Row<'_>], targets: &[f64], by_rank: bool) 
     if by_rank {
         layout.note("Each line has its own order of mixes in each panel; axes do not begin at 0.");
     }
-    let lacking = rows.iter().filter(|row| row.points.iter().any(Option::is_none)).count();
-    partial(layout, lacking, rows.len(), "a scheme: counts and means");
+    let rows = || parts.iter().flat_map(|part| &part.rows);
+    let lacking = rows().filter(|row| row.points.iter().any(Option::is_none)).count();
+    partial(layout, lacking, rows().count(), "a scheme: counts and means");
 }
 
-fn table(schemes: &[String], rows: &[Row<'_>], means: &[Option<f64>]) -> String {
+fn table(schemes: &[String], parts: &[Part<'_>]) -> String {
     let mut lines = Vec::new();
-    for row in rows {
+    for row in parts.iter().flat_map(|part| &part.rows) {
         lines.extend(schemes.iter().zip(&row.points).filter_map(|(scheme, point)| {
             let point = (*point)?;
             let Point { high, progress, target, stp } = point;
             Some(row![row.mix, scheme, high, progress, target, progress >= target, stp])
         }));
     }
-    lines.extend(
-        schemes.iter().zip(means).map(|(scheme, mean)| row!["GMEAN", scheme, "", "", "", "", mean]),
-    );
+    for part in parts.iter().filter(|part| part.panel.alike) {
+        let (name, means) = (part.panel.mean_name("GMEAN"), schemes.iter().zip(&part.means));
+        lines.extend(means.map(|(scheme, mean)| row![name, scheme, "", "", "", "", mean]));
+    }
     csv("mix,scheme,high,progress,target,met,stp", lines)
 }

@@ -2,6 +2,7 @@
 //! shares are drawn on.
 
 use super::prelude::*;
+use crate::look::class_looks;
 use crate::queue::{class_of, classes, panels};
 
 /// Room left of the panels.
@@ -27,10 +28,12 @@ pub(super) struct QueueTimeline<'a> {
     /// The runs with the names of their schemes.
     pub(super) runs: Vec<(String, &'a QueueRun)>,
     classes: Vec<&'a str>,
+    /// What each class looks like.
+    looks: Vec<usize>,
     end: u64,
     /// Fills without lines, for areas too small for them.
     flat: bool,
-    width: Width,
+    sheet: Sheet,
 }
 
 impl<'a> QueueTimeline<'a> {
@@ -60,8 +63,8 @@ impl<'a> QueueTimeline<'a> {
             return Err(format!("nothing of {queue} took time").into());
         }
         let classes = classes(record, &refs);
-        let (flat, width) = (false, input.width);
-        Ok(Self { record, queue, queues: known.len(), runs, classes, end, flat, width })
+        let (flat, sheet, queues, looks) = (false, input.sheet, known.len(), class_looks(&classes));
+        Ok(Self { record, queue, queues, runs, classes, looks, end, flat, sheet })
     }
 
     /// The same with fills without lines.
@@ -71,9 +74,10 @@ impl<'a> QueueTimeline<'a> {
 
     /// The fill of the class at `place`; `None` where it shares that of the rest.
     fn own(&self, place: usize) -> Option<Fill> {
+        let fill = Fill::of(self.looks[place]);
         match self.flat {
-            true => (place < FLAT).then(|| Fill::flat(place)),
-            false => (place < CLASSES).then(|| Fill::of(place)),
+            true => (place < FLAT).then(|| Fill::plain(fill.colour)),
+            false => (place < CLASSES).then_some(fill),
         }
     }
 
@@ -94,7 +98,7 @@ impl<'a> QueueTimeline<'a> {
 
     /// A layout with the title and the classes.
     pub(super) fn layout(&self, title: &str) -> Layout {
-        let mut layout = Layout::new(self.width, &format!("{title}: {}", self.queue));
+        let mut layout = Layout::new(self.sheet, &format!("{title}: {}", self.queue));
         let class = |(place, class): (usize, &&str)| {
             Some(Entry::new(Swatch::Fill(self.own(place)?), *class))
         };
@@ -135,6 +139,8 @@ impl<'a> QueueTimeline<'a> {
             let time = Scale::linear(0.0, float(self.end), area.x, area.right());
             if index == last {
                 across(&mut layout.canvas, &area, &time, "cycle");
+            } else {
+                ticks(&mut layout.canvas, &area, &time);
             }
             let words = fit(name, LABEL, left - NUMBERS - 8.0);
             let at = (left - NUMBERS, area.y + area.height / 2.0);

@@ -50,9 +50,10 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     ensure(!all.is_empty(), format!("no queue has a value under {baseline}"))?;
     let schemes = distinct(all.iter().flat_map(|panel| &panel.gains).map(|gain| &gain.scheme));
     let mut layout = input.layout(&format!("{} over {baseline}", metric.label));
-    layout.legend(&Entry::fills(&schemes));
+    let looks = input.scheme_looks(&schemes);
+    layout.legend(&Entry::looks(&schemes, &looks, Swatch::look));
     let shown: Vec<Shown> = all.iter().map(|panel| panel.shown(metric, &schemes)).collect();
-    draw_panels(&mut layout, &all, &shown);
+    draw_panels(&mut layout, &all, &shown, &looks);
     if all.iter().flat_map(|panel| &panel.gains).any(|gain| ends(metric, gain).is_some()) {
         layout.note("Lines on bars: 95 % interval over seeds.");
     }
@@ -83,12 +84,12 @@ struct Shown {
 }
 
 /// Draws the bars of all panels on one scale.
-fn draw_panels(layout: &mut Layout, panels: &[Gains], shown: &[Shown]) {
+fn draw_panels(layout: &mut Layout, panels: &[Gains], shown: &[Shown], looks: &[usize]) {
     let most = shown.iter().map(|shown| highest(&shown.clusters)).fold(0.0, f64::max);
     for (panel, Shown { clusters, left }) in panels.iter().zip(shown) {
         layout.note(&panel.title);
         layout.skip(3.0);
-        Bars::new(clusters, "normalised").reference(1.0).most(most).draw(layout);
+        Bars::new(clusters, "normalised").reference(1.0).most(most).looks(looks).draw(layout);
         layout.left_out(*left, "queues are in the average and not drawn");
     }
 }

@@ -32,46 +32,72 @@ struct Share {
 /// A mix with its runs by scheme.
 struct Row<'a> {
     mix: &'a str,
+    label: &'a str,
     costs: Vec<Option<Cost<'a>>>,
 }
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let found = input.mixes_by_scheme()?;
-    let (schemes, rows) = rows(&found);
-    ensure(!rows.is_empty(), MISSING)?;
+    let found = input.mixes_by_machine()?;
+    let (schemes, parts) = rows(&found);
+    ensure(!parts.is_empty(), MISSING)?;
+    let looks = input.scheme_looks(&schemes);
     let mut layout = input.layout("Share of an epoch spent on reallocation");
-    layout.legend(&Entry::fills(&schemes));
-    let parts = [0, 1].map(|part| clusters(&rows, schemes.len(), part));
+    layout.legend(&Entry::looks(&schemes, &looks, Swatch::look));
+    let room = MIXES / parts.len();
+    for (panel, rows) in &parts {
+        panel.head(&mut layout);
+        draw_part(&mut layout, panel, rows, &looks, room);
+    }
+    layout.note("Bars: means over all epochs, in each the application with the largest share; lines on them: up to the worst epoch; numbers: the means. Applications run on meanwhile.");
+    left_out(&found, &schemes).iter().for_each(|note| layout.note(note));
+    let left = parts.iter().map(|(_, rows)| rows.len().saturating_sub(room));
+    layout.left_out(left.sum(), MORE_MIXES);
+    Ok(layout.finish(&input.footer()).with_csv(table(&schemes, &parts)))
+}
+
+/// The mixes of one machine.
+type Part<'a> = (&'a MachinePanel, Vec<Row<'a>>);
+
+fn draw_part(
+    layout: &mut Layout,
+    panel: &MachinePanel,
+    rows: &[Row<'_>],
+    looks: &[usize],
+    room: usize,
+) {
+    let parts = [0, 1].map(|part| clusters(panel, rows, looks.len(), (part, room)));
     let most = parts.iter().map(|part| highest(part)).fold(0.0, f64::max);
     for (name, clusters) in ["SMs vacated", "Pages under way"].into_iter().zip(&parts) {
         layout.skip(4.0);
         layout.note(&format!("{name}:"));
-        Bars::new(clusters, "% of epoch").most(most).draw(&mut layout);
+        Bars::new(clusters, "% of epoch").most(most).looks(looks).draw(layout);
     }
-    layout.note("Bars: means over all epochs, in each the application with the largest share; lines on them: up to the worst epoch; numbers: the means. Applications run on meanwhile.");
-    left_out(&found, &schemes).iter().for_each(|note| layout.note(note));
-    layout.left_out(rows.len().saturating_sub(MIXES), MORE_MIXES);
-    Ok(layout.finish(&input.footer()).with_csv(table(&schemes, &rows)))
 }
 
 /// The mixes that know of epochs, under the schemes that do.
-fn rows<'a>(found: &'a MixesByScheme<'a>) -> (Vec<&'a str>, Vec<Row<'a>>) {
-    let known =
-        |place: &usize| found.mixes.iter().any(|mix| mix.runs[*place].and_then(Cost::of).is_some());
-    let places: Vec<usize> = (0..found.schemes.len()).filter(known).collect();
-    let schemes = places.iter().map(|&place| found.schemes[place].as_str()).collect();
-    let rows = found.mixes.iter().map(|mix| Row {
-        mix: &mix.name,
-        costs: places.iter().map(|&place| mix.runs[place].and_then(Cost::of)).collect(),
-    });
-    (schemes, rows.filter(|row| row.costs.iter().any(Option::is_some)).collect())
+fn rows<'a>(found: &'a [MixesByScheme<'a>]) -> (Vec<&'a str>, Vec<Part<'a>>) {
+    let mixes = || found.iter().flat_map(|part| &part.mixes);
+    let known = |place: &usize| mixes().any(|mix| mix.runs[*place].and_then(Cost::of).is_some());
+    let schemes = &found[0].schemes;
+    let places: Vec<usize> = (0..schemes.len()).filter(known).collect();
+    let row = |mix: &'a Mix<'a>| {
+        let costs = places.iter().map(|&place| mix.runs[place].and_then(Cost::of)).collect();
+        Row { mix: &mix.name, label: &mix.label, costs }
+    };
+    let part = |part: &'a MixesByScheme<'a>| -> Part<'a> {
+        let rows = part.mixes.iter().map(row);
+        (&part.panel, rows.filter(|row| row.costs.iter().any(Option::is_some)).collect())
+    };
+    let parts = found.iter().map(part).filter(|(_, rows)| !rows.is_empty()).collect();
+    (places.iter().map(|&place| schemes[place].as_str()).collect(), parts)
 }
 
 /// Says which schemes that looked, or meant to, are not among those that are `drawn`.
-fn left_out(found: &MixesByScheme<'_>, drawn: &[&str]) -> Vec<String> {
+fn left_out(found: &[MixesByScheme<'_>], drawn: &[&str]) -> Vec<String> {
     let (mut blind, mut late) = (Vec::new(), Vec::new());
-    for (place, scheme) in found.schemes.iter().enumerate() {
-        let runs = || found.mixes.iter().filter_map(|mix| mix.runs[place]);
+    for (place, scheme) in found[0].schemes.iter().enumerate() {
+        let mixes = || found.iter().flat_map(|part| &part.mixes);
+        let runs = || mixes().filter_map(|mix| mix.runs[place]);
         if drawn.contains(&scheme.as_str()) {
             continue;
         }
@@ -119,19 +145,24 @@ impl Share {
 
 /// The bars of one part: mixes that are drawn, and the mean of all where there are
 /// several.
-fn clusters(rows: &[Row<'_>], schemes: usize, part: usize) -> Vec<Cluster> {
+fn clusters(
+    panel: &MachinePanel,
+    rows: &[Row<'_>],
+    schemes: usize,
+    (part, room): (usize, usize),
+) -> Vec<Cluster> {
     let labelled = rows.len() * schemes <= LABELLED;
     let percent = |share: &Option<Share>| share.map(|share| 100.0 * share.mean);
     let reach = |share: &Option<Share>| share.map(|s| (100.0 * s.mean, 100.0 * s.worst));
-    let drawn = rows.iter().take(MIXES).map(|row| {
+    let drawn = rows.iter().take(room).map(|row| {
         let shares: Vec<_> = row.costs.iter().map(|cost| cost.as_ref()?.most(part)).collect();
-        Cluster::new(row.mix, shares.iter().map(percent).collect(), labelled)
+        Cluster::new(row.label, shares.iter().map(percent).collect(), labelled)
             .with_ends(shares.iter().map(reach).collect())
     });
     let all: Vec<_> = (0..schemes).map(|scheme| overall(rows, scheme, part)).collect();
     let mean = Cluster::mean("MEAN", all.iter().map(percent).collect())
         .with_ends(all.iter().map(reach).collect());
-    drawn.chain((rows.len() > 1).then_some(mean)).collect()
+    drawn.chain((rows.len() > 1 && panel.alike).then_some(mean)).collect()
 }
 
 /// The mean over the mixes of a scheme, and the worst epoch of any.
@@ -143,7 +174,7 @@ fn overall(rows: &[Row<'_>], scheme: usize, part: usize) -> Option<Share> {
     Some(Share { mean: mean(&means)?, worst })
 }
 
-fn table(schemes: &[&str], rows: &[Row<'_>]) -> String {
+fn table(schemes: &[&str], parts: &[Part<'_>]) -> String {
     let mut lines = Vec::new();
     let line = |[mix, scheme, app]: [&str; 3], epochs: Option<usize>, shares: [_; 2]| {
         let [vacated, moving] = shares.map(|share: Option<Share>| {
@@ -151,7 +182,7 @@ fn table(schemes: &[&str], rows: &[Row<'_>]) -> String {
         });
         row![mix, scheme, app, epochs, vacated.0, vacated.1, moving.0, moving.1]
     };
-    for row in rows {
+    for row in parts.iter().flat_map(|(_, rows)| rows) {
         let costs = schemes.iter().zip(&row.costs);
         for (scheme, cost) in costs.filter_map(|(scheme, cost)| Some((*scheme, cost.as_ref()?))) {
             let epochs = Some(cost.epochs);
@@ -163,9 +194,12 @@ fn table(schemes: &[&str], rows: &[Row<'_>]) -> String {
             lines.push(line([row.mix, scheme, "most"], epochs, most));
         }
     }
-    lines.extend(schemes.iter().enumerate().map(|(place, scheme)| {
-        let shares = [0, 1].map(|part| overall(rows, place, part));
-        line(["MEAN", scheme, "most"], None, shares)
-    }));
+    for (panel, rows) in parts.iter().filter(|(panel, _)| panel.alike) {
+        let name = panel.mean_name("MEAN");
+        lines.extend(schemes.iter().enumerate().map(|(place, scheme)| {
+            let shares = [0, 1].map(|part| overall(rows, place, part));
+            line([&name, scheme, "most"], None, shares)
+        }));
+    }
     csv("mix,scheme,app,epochs,vacated,vacated_worst,moving,moving_worst", lines)
 }

@@ -17,7 +17,7 @@ const NUMBERS: f64 = 26.0;
 const TITLE: f64 = 12.0;
 const TITLED: f64 = 20.0;
 /// Height of all panels together, and of a row at least and at most.
-const HEIGHT: f64 = 600.0;
+const HEIGHT: f64 = 420.0;
 const ROW: (f64, f64) = (3.0, 12.0);
 /// Rows of a panel at most.
 const ROWS: usize = 50;
@@ -25,6 +25,8 @@ const ROWS: usize = 50;
 const SHARE: f64 = 2.0;
 /// Boxes of all panels together.
 const BOXES: usize = 10_000;
+/// How far a box runs into the next, so that no seam shows between them.
+const SEAM: f64 = 0.3;
 /// Heights that a boundary within a cell may have.
 const STEPS: f64 = 8.0;
 
@@ -61,6 +63,8 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         let time = Scale::linear(0.0, float(end), area.x, area.right());
         if index == last {
             across(&mut layout.canvas, &area, &time, "cycle");
+        } else {
+            ticks(&mut layout.canvas, &area, &time);
         }
         panel.draw(&mut layout, &division, &area, &time);
         layout.skip(if index == last { 36.0 } else { 5.0 });
@@ -99,7 +103,7 @@ impl Division {
         // A machine of the record may be wrong, the rows are what is drawn.
         let sms = if named < 4 * seen { named.max(seen) } else { seen };
         let least = (SHARE * panel.sharing()).clamp(ROW.0, 2.0 * ROW.1);
-        let height = (HEIGHT / float(panels)).clamp(60.0, 150.0);
+        let height = (HEIGHT / float(panels)).clamp(36.0, 150.0);
         let most = (1..=ROWS).rev().find(|&rows| least * float(rows) <= height);
         let merged = sms.div_ceil(most.unwrap_or(1));
         let drawn = sms.div_ceil(merged);
@@ -157,10 +161,8 @@ impl Panel<'_> {
     /// One row: cells that look alike are one box for each application.
     fn row(&self, layout: &mut Layout, division: &Division, area: &Area, time: &Scale, row: usize) {
         let cells = self.cells(division, row);
-        // A gap between rows that are high enough to show one.
-        let whole = division.row_height;
-        let height = if whole >= 5.0 { whole - 1.0 } else { whole };
-        let top = area.y + whole * float(row);
+        let height = division.row_height;
+        let top = area.y + height * float(row);
         let span = self.grid.interval_cycles.saturating_mul(to_u64(division.merged.1));
         let edge = |column: usize| {
             let cycle = span.saturating_mul(to_u64(column)).min(self.run.cycles);
@@ -174,7 +176,10 @@ impl Panel<'_> {
             for (app, &high) in same[0].iter().enumerate().filter(|_| right > left) {
                 if high > low {
                     let upper = top + height * (1.0 - high / STEPS);
-                    let part = Area::new(left, upper, right - left, height * (high - low) / STEPS);
+                    let lower = top + height * (1.0 - low / STEPS);
+                    let (to, below) =
+                        ((right + SEAM).min(area.right()), (lower + SEAM).min(area.bottom()));
+                    let part = Area::new(left, upper, to - left, below - upper);
                     layout.canvas.fill(part, Fill::flat(app));
                     low = high;
                 }

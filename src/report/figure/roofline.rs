@@ -1,7 +1,7 @@
 //! The instruction roofline: warp instructions per second against warp
 //! instructions per 32-byte sector, after N. Ding and S. Williams, "An
-//! Instruction Roofline Model for GPUs" (PMBS 2019). Each kernel is a full
-//! mark at its DRAM intensity and a ring at its L2 intensity.
+//! Instruction Roofline Model for GPUs" (PMBS 2019). Each kernel has a mark of its own, full
+//! at its DRAM intensity and open at its L2 intensity.
 
 use gpumodel_core::units::SECTOR_BYTES;
 
@@ -18,6 +18,7 @@ struct Point {
     rate: f64,
     dram: Option<f64>,
     l2: Option<f64>,
+    marker: Marker,
     colour: Colour,
 }
 
@@ -51,10 +52,10 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     layout.legend(&[
         Entry::new(Swatch::Line(INK), "DRAM roof"),
         Entry::new(Swatch::Dashes(SOFT_INK), "L2 roof"),
-        Entry::new(Swatch::Dot(INK), "per DRAM sector"),
-        Entry::new(Swatch::Ring(INK), "per L2 sector"),
+        Entry::new(Swatch::Dot(INK), "full: per DRAM sector"),
+        Entry::new(Swatch::Ring(INK), "open: per L2 sector"),
     ]);
-    let area = layout.plot(LEFT, 14.0, HEIGHT);
+    let area = layout.plot(LEFT, 14.0, layout.chosen(HEIGHT));
     let (x, y) = scales(&area, &points, &roofs);
     across(&mut layout.canvas, &area, &x, "warp instructions per 32-byte sector");
     down(&mut layout.canvas, &area, &y, "10⁹ warp instructions per second", 12.0);
@@ -94,6 +95,8 @@ fn point(index: usize, group: &Group, machine: &MachineRecord) -> Point {
         rate: instructions / float(group.sum.busy_cycles()) * machine.core_mhz / 1000.0,
         dram: ratio(instructions, float(group.dram_sectors())),
         l2: ratio(instructions, float(group.sum.l2.accesses)),
+        // Where a colour comes again, the mark is another.
+        marker: Marker::of(index + 3 * (index / LINES)).0,
         colour: Fill::of(index).colour,
     }
 }
@@ -151,9 +154,8 @@ fn draw_points(layout: &mut Layout, points: &[Point], x: &Scale, y: &Scale, free
     }
     for (number, p) in (1_usize..).zip(points) {
         let (dram, l2) = p.places(x, y);
-        layout.canvas.circle(l2, 3.6, PAPER, true);
-        layout.canvas.circle(l2, 3.6, p.colour, false);
-        layout.canvas.circle(dram, 4.4, p.colour, true);
+        layout.canvas.mark(l2, p.marker, p.colour, 3.4, false);
+        layout.canvas.mark(dram, p.marker, p.colour, 4.0, true);
         let text = number.to_string();
         if let Some(at) = free.place(heavy_width(&text, NOTE), NOTE, dram) {
             let label = Label::new(text, at, NOTE, Anchor::Left).bold();
@@ -176,7 +178,7 @@ fn key(layout: &mut Layout, groups: &[Group], points: &[Point]) {
         let line = float(i % rows) * (NOTE + 4.0);
         let x = if i < rows { 8.0 } else { 8.0 + wide };
         let y = top + line + NOTE / 2.0;
-        layout.canvas.circle((x + 4.0, y), 4.0, point.colour, true);
+        layout.canvas.mark((x + 4.0, y), point.marker, point.colour, 3.4, true);
         let share = percent(ratio(float(group.sum.cycles), float(whole)));
         let traffic = if point.dram.is_none() { ", no DRAM traffic" } else { "" };
         let tail = format!(" – {share}{traffic}");

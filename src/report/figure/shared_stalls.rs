@@ -33,6 +33,8 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         let scale = Scale::linear(0.0, 1.0, area.x, area.right());
         if index == last {
             across(&mut layout.canvas, &area, &scale, "share of scheduler slot-cycles");
+        } else {
+            ticks(&mut layout.canvas, &area, &scale);
         }
         for (place, row) in rows.iter().enumerate() {
             draw_row(&mut layout, row, &causes, &area, place);

@@ -25,6 +25,8 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         let time = Scale::linear(0.0, float(end), area.x, area.right());
         if index == last {
             across(&mut layout.canvas, &area, &time, "cycle");
+        } else {
+            ticks(&mut layout.canvas, &area, &time);
         }
         band(&mut layout, run, name, &area, &time);
         layout.skip(if index == last { 36.0 } else { 6.0 });

@@ -1,5 +1,5 @@
 //! Throughput and turnaround of many mixes: for each scheme the values of all, sorted
-//! (UGPU, Fig. 10, and 13 to 15).
+//! (UGPU, Fig. 10, and 13 to 15); one row of panels per machine, as no mean spans two.
 
 use super::prelude::*;
 
@@ -45,24 +45,47 @@ impl Line<'_> {
 }
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let found = input.mixes_by_scheme()?;
-    let lines = lines(&found);
-    ensure(!lines.is_empty(), MISSING)?;
-    let drawn = &lines[..lines.len().min(RANKED)];
+    let found = input.mixes_by_machine()?;
+    let parts: Vec<(&MixesByScheme<'_>, Vec<Line<'_>>)> = found
+        .iter()
+        .map(|part| (part, lines(part)))
+        .filter(|(_, lines)| !lines.is_empty())
+        .collect();
+    ensure(!parts.is_empty(), MISSING)?;
     let mut layout = input.layout("Mixes by rank under each scheme");
-    let entry = |(index, line): (usize, &Line<'_>)| {
-        let mean = |metric| line.mean(metric).map_or("–".into(), short);
-        let tail = format!(": {}, {}", mean(0), mean(1));
-        Entry::new(Swatch::Mark(index), line.scheme).with(tail)
-    };
-    layout.legend(&drawn.iter().enumerate().map(entry).collect::<Vec<_>>());
-    let titles = METRICS.map(|metric| metric.title.to_string());
-    for (metric, panel) in panels(&mut layout, &titles, HEIGHT).iter().enumerate() {
-        let series: Vec<Vec<f64>> = drawn.iter().map(|line| line.values(metric)).collect();
-        Ranks { series: &series, reference: None }.draw(&mut layout, panel, "mixes by rank");
+    let shown = chosen(&["stp", "antt"], input.metrics)?;
+    for (part, lines) in &parts {
+        part.panel.head(&mut layout);
+        draw_lines(input, &mut layout, part, &lines[..lines.len().min(RANKED)], &shown);
     }
-    notes(&mut layout, found.mixes.len(), &lines);
-    Ok(layout.finish(&input.footer()).with_csv(table(&lines)))
+    layout.note("Behind the names: geometric means of STP and of ANTT over mixes.");
+    layout.note("Each line has its own order of mixes for each metric; axes do not begin at 0.");
+    parts.iter().for_each(|(part, lines)| notes(&mut layout, part.mixes.len(), lines));
+    Ok(layout.finish(&input.footer()).with_csv(table(&parts)))
+}
+
+/// The legend of one machine with its means, and its panels.
+fn draw_lines(
+    input: &FigureInput<'_>,
+    layout: &mut Layout,
+    part: &MixesByScheme<'_>,
+    drawn: &[Line<'_>],
+    shown: &[usize],
+) {
+    let looks = input.scheme_looks(&drawn.iter().map(|line| line.scheme).collect::<Vec<_>>());
+    let entry = |(look, line): (&usize, &Line<'_>)| {
+        let mean = |metric| line.mean(metric).map_or("–".into(), |mean| format!("{mean:.2}"));
+        let tail = format!(": {}, {}", mean(0), mean(1));
+        let entry = Entry::new(Swatch::Mark(*look), line.scheme);
+        if part.panel.alike { entry.with(tail) } else { entry }
+    };
+    layout.legend(&looks.iter().zip(drawn).map(entry).collect::<Vec<_>>());
+    let titles: Vec<String> = shown.iter().map(|&one| METRICS[one].title.to_string()).collect();
+    for (panel, &metric) in panels(layout, &titles, HEIGHT).iter().zip(shown) {
+        let series: Vec<Vec<f64>> = drawn.iter().map(|line| line.values(metric)).collect();
+        let ranks = Ranks { series: &series, looks: &looks, reference: None };
+        ranks.draw(layout, panel, "mixes by rank");
+    }
 }
 
 /// The schemes that have values, with their mixes from the least value to the most.
@@ -84,8 +107,6 @@ fn lines<'a>(found: &'a MixesByScheme<'a>) -> Vec<Line<'a>> {
 }
 
 fn notes(layout: &mut Layout, mixes: usize, lines: &[Line<'_>]) {
-    layout.note("Beside the names: geometric means of STP and of ANTT over mixes.");
-    layout.note("Each line has its own order of mixes for each metric; axes do not begin at 0.");
     layout.left_out(lines.len().saturating_sub(RANKED), "schemes are not drawn");
     let lacking = |line: &&Line<'_>| line.ranks.iter().any(|ranks| ranks.len() < mixes);
     let partial: Vec<&str> = lines.iter().filter(lacking).map(|line| line.scheme).collect();
@@ -102,16 +123,19 @@ fn notes(layout: &mut Layout, mixes: usize, lines: &[Line<'_>]) {
     }
 }
 
-fn table(lines: &[Line<'_>]) -> String {
+fn table(parts: &[(&MixesByScheme<'_>, Vec<Line<'_>>)]) -> String {
     let mut rows = Vec::new();
-    for line in lines {
+    for (part, line) in parts.iter().flat_map(|(part, lines)| lines.iter().map(move |l| (part, l)))
+    {
         for (place, metric) in METRICS.iter().enumerate() {
             let row = |rank: Option<u32>, mix: &str, value: Option<f64>| {
                 row![line.scheme, metric.name, rank, mix, value]
             };
             let ranks = (1_u32..).zip(&line.ranks[place]);
             rows.extend(ranks.map(|(at, r)| row(Some(at), r.mix, Some(r.value))));
-            rows.push(row(None, "GMEAN", line.mean(place)));
+            if part.panel.alike {
+                rows.push(row(None, &part.panel.mean_name("GMEAN"), line.mean(place)));
+            }
         }
     }
     csv("scheme,metric,rank,mix,value", rows)

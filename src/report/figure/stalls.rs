@@ -2,7 +2,7 @@
 //! slot-cycle; the bar is full because every slot-cycle has one cause.
 
 use super::prelude::*;
-use crate::kernels::{ROUNDING, causes, shares};
+use crate::kernels::{ROUNDING, cause_words, causes, shares};
 
 const ROWS: usize = 12;
 const ROW: f64 = 29.0;
@@ -38,8 +38,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
 
 /// The legend of stall causes.
 pub(super) fn cause_entries(causes: &[(String, Fill)]) -> Vec<Entry> {
-    let entry =
-        |(name, fill): &(String, Fill)| Entry::new(Swatch::Fill(*fill), name.replace('_', " "));
+    let entry = |(name, fill): &(String, Fill)| Entry::new(Swatch::Fill(*fill), cause_words(name));
     causes.iter().map(entry).collect()
 }
 

@@ -48,7 +48,7 @@ fn of(subject: &Subject<'_>) -> Vec<Curve> {
 }
 
 fn plot(layout: &mut Layout, curves: &[Curve]) {
-    let area = layout.plot(LEFT, RIGHT, HEIGHT);
+    let area = layout.plot(LEFT, RIGHT, layout.chosen(HEIGHT));
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let sizes = || points().map(|point| f64::from(point.0));
     let (least, most) = (sizes().fold(f64::MAX, f64::min), sizes().fold(1.0, f64::max));

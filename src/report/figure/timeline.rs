@@ -159,7 +159,7 @@ fn activity(layout: &mut Layout, input: &FigureInput<'_>, app: &AppRecord, end: 
 }
 
 fn curve(layout: &mut Layout, values: &[f64], end: u64, title: &str, axis: &str, colour: Colour) {
-    let area = layout.plot(LEFT, RIGHT, 84.0);
+    let area = layout.plot(LEFT, RIGHT, layout.chosen(84.0));
     let most = values.iter().copied().fold(0.0, f64::max);
     let time = Scale::linear(0.0, float(end), area.x, area.right());
     let level = Scale::from_zero(most, area.bottom(), area.y);

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use gpumodel_core::models::{ModelFiles, ModelText};
-use gpumodel_core::units::{message_in_words, nearest, sorted_mix};
-use serde::de::DeserializeOwned;
+use gpumodel_core::toml::{Node, TomlError};
+use gpumodel_core::units::{nearest, sorted_mix};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -171,12 +171,15 @@ pub enum PaperError {
         /// Every known name.
         known: String,
     },
+    /// The file is no paper's.
+    #[error(transparent)]
+    Toml(#[from] TomlError),
     /// The file is wrong.
     #[error("{file}: {message}")]
     File {
         /// Which.
         file: String,
-        /// The line, what was expected and what was found.
+        /// What was expected and what was found.
         message: String,
     },
 }
@@ -190,13 +193,10 @@ fn text<'m>(models: &'m ModelFiles, name: &str) -> Result<&'m ModelText, PaperEr
     })
 }
 
-/// `papers/NAME.toml` as a `T`.
-pub(super) fn read<T: DeserializeOwned>(models: &ModelFiles, name: &str) -> Result<T, PaperError> {
+/// `papers/NAME.toml`.
+pub(super) fn read(models: &ModelFiles, name: &str) -> Result<Node, PaperError> {
     let text = text(models, name)?;
-    toml::from_str(&text.text).map_err(|error| PaperError::File {
-        file: text.origin.clone(),
-        message: message_in_words(error.to_string().trim_end()),
-    })
+    Ok(Node::read(&text.origin, &text.text)?)
 }
 
 impl Paper {
@@ -206,7 +206,7 @@ impl Paper {
     /// [`PaperError::Unknown`] with the nearest name, [`PaperError::File`] with file, line
     /// and what is wrong.
     pub fn load(models: &ModelFiles, name: &str) -> Result<Self, PaperError> {
-        let mut paper: Self = read(models, name)?;
+        let mut paper: Self = read(models, name)?.decode()?;
         let file = &text(models, name)?.origin;
         let wrong = |message: String| PaperError::File { file: file.clone(), message };
         name.clone_into(&mut paper.name);
@@ -305,15 +305,14 @@ mod tests {
         assert_eq!(paper.headlines[0].published_percent, [1.0, 2.0]);
         assert_eq!(paper.headlines[0].mean, "arithmetic");
         let set = format!("{PART}[sets.s]\npart = 'p'\n{row}");
+        let error = load(&set.replace("[1.0, 2.0]", "[2.0, 1.0]")).unwrap_err();
+        assert!(error.ends_with("percent: expected [lowest, highest], found [2, 1]"), "{error}");
         let error = load(&set.replace("[1.0, 2.0]", "nan")).unwrap_err();
-        assert!(
-            error.ends_with("percent: expected [lowest, highest], found [NaN, NaN]"),
-            "{error}"
-        );
+        assert!(error.contains("own.toml:15: `headline.percent`: expected a number"), "{error}");
         let error = load(&format!("{set}analysis = 'slow'\n")).unwrap_err();
         assert!(error.contains("headline of F: when: expected it with analysis"), "{error}");
         let error = load(&format!("{set}analysis = 'slow'\nwhen = 'below'\n")).unwrap_err();
-        assert!(error.contains("own.toml") && error.contains("`low` or `high`"), "{error}");
+        assert!(error.contains("own.toml") && error.contains("one of low, high"), "{error}");
         let paper = load(&format!("{set}analysis = 'slow'\nwhen = 'high'\n")).unwrap();
         assert_eq!(paper.headlines[0].when, Some(Side::High));
         let error = load(&format!("{set}mean = 'middle'\n")).unwrap_err();
@@ -328,7 +327,7 @@ mod tests {
         let error = load(&format!("{PART}{compared}")).unwrap_err();
         assert!(error.ends_with("own.toml: t.compared.x: there is no set s"), "{error}");
         let error = load(&format!("{PART}[sets.s]\npart = 'p'\nparts = 'q'\n")).unwrap_err();
-        assert!(error.contains("unknown field `parts`"), "{error}");
+        assert!(error.contains("unknown key `sets.s.parts`; did you mean `part`?"), "{error}");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The values of schemes against each other that stand for a paper: as its file has them,
 //! with ours next to them, and whether both agree.
 //!
-//! A row passes when the sign agrees (less than 0.05 %, ours or printed, has none), the gain
+//! A row agrees when the sign does (less than 0.05 %, ours or printed, has none), the gain
 //! is within ten points or a third of it, whichever is more, and the order agrees with every
 //! other row that compares the same schemes by the same measure and is further away than three
-//! points in the paper, on the mixes that both have a value of.
+//! points in the paper, on the mixes that both have a value of. It contradicts the paper when
+//! the sign is the other or a printed limit does not hold; else it has the same sign alone.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -111,8 +112,7 @@ impl Headline {
             let when = "expected it with analysis: on which side of what is printed ours is then";
             return Some(format!("when: {when}, low or high"));
         }
-        let finite = low.is_finite() && high.is_finite() && low <= high;
-        (!finite).then(|| format!("percent: expected [lowest, highest], found [{low}, {high}]"))
+        (low > high).then(|| format!("percent: expected [lowest, highest], found [{low}, {high}]"))
     }
 }
 
@@ -165,7 +165,9 @@ pub struct MixGain {
 pub enum Verdict {
     /// It does.
     Pass,
-    /// It does not.
+    /// Its sign is not the other, but its size or the order of schemes is.
+    SameSign,
+    /// It contradicts the paper, or mixes of it have no value.
     Fail,
     /// Unknown: its runs are not part of this reproduction.
     #[default]
@@ -297,11 +299,16 @@ impl HeadlineRow {
         f64::midpoint(self.headline.published_percent[0], self.headline.published_percent[1])
     }
 
+    /// Whether `ours` has the other sign than all that is printed.
+    fn is_opposite(&self, ours: f64) -> bool {
+        let other = |printed: f64| printed.abs() >= ZERO && (ours > 0.0) != (printed > 0.0);
+        ours.abs() >= ZERO && self.headline.published_percent.into_iter().all(other)
+    }
+
     /// What of the rule does not hold of this row alone.
     fn alone(&self, ours: f64) -> Vec<String> {
         let mut reasons = Vec::new();
-        let other = |printed: f64| printed.abs() >= ZERO && (ours > 0.0) != (printed > 0.0);
-        if ours.abs() >= ZERO && self.headline.published_percent.into_iter().all(other) {
+        if self.is_opposite(ours) {
             reasons.push(String::from("the sign is the other"));
         }
         let (distance, allowed) = (self.distance().unwrap_or(0.0), self.allowed());
@@ -355,7 +362,13 @@ fn verdict(row: &HeadlineRow, rows: &[HeadlineRow]) -> (Verdict, Vec<String>) {
             reasons.push(format!("{scheme} over {over} is on the other side of it"));
         }
     }
-    (if reasons.is_empty() { Verdict::Pass } else { Verdict::Fail }, reasons)
+    let broken = row.headline.limit && row.distance().is_some_and(|away| away != 0.0);
+    let verdict = match reasons.is_empty() {
+        true => Verdict::Pass,
+        false if broken || row.is_opposite(ours) => Verdict::Fail,
+        false => Verdict::SameSign,
+    };
+    (verdict, reasons)
 }
 
 /// The mean called `name` of `ratios`, 1 where nothing is gained; `None` of nothing, or
@@ -503,6 +516,23 @@ mod tests {
         assert_eq!(verdicts(vec![row("a", "b", 2.0, -1.0)]), [false]);
         assert_eq!(verdicts(vec![row("a", "b", 2.0, -0.04)]), [true]);
         assert_eq!(verdicts(vec![between([-90.0, 900.0], -50.0)]), [true]);
+    }
+
+    #[test]
+    fn what_does_not_agree_has_the_same_sign_or_contradicts() {
+        let verdict = |mut rows: Vec<HeadlineRow>| {
+            judge(&mut rows);
+            rows[0].verdict
+        };
+        assert_eq!(verdict(vec![row("a", "b", 40.0, 5.0)]), Verdict::SameSign);
+        assert_eq!(verdict(vec![row("a", "b", 40.0, -0.04)]), Verdict::SameSign, "no sign");
+        assert_eq!(verdict(vec![row("a", "b", 40.0, -5.0)]), Verdict::Fail);
+        assert_eq!(verdict(vec![row("a", "b", 2.0, -1.0)]), Verdict::Fail, "near, and a loss");
+        let order = vec![row("a", "c", 20.0, 15.0), row("b", "c", 14.0, 15.1)];
+        assert_eq!(verdict(order), Verdict::SameSign);
+        let mut limit = between([-2.0, 2.0], 2.5);
+        limit.headline.limit = true;
+        assert_eq!(verdict(vec![limit]), Verdict::Fail);
     }
 
     #[test]

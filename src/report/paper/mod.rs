@@ -13,7 +13,7 @@ pub use file::{Paper, PaperError, Part, PartFigure, RunSelection, Set, Silence};
 pub use headline::{ALONE, Headline, HeadlineRow, MixGain, Side, Verdict, judge};
 pub use published_lookup::{PublishedLookup, PublishedSlowdowns};
 pub use published_table::{Compared, PublishedApp, PublishedTable, PublishedValue, TableEntry};
-pub use report::{headlines, write_reproduction};
+pub use report::{headlines, headlines_csv, write_reproduction};
 pub use reproduction::{
     REPRODUCTION_SCHEMA, ReproducedFigure, ReproducedPaper, ReproducedPart, Reproduction,
 };

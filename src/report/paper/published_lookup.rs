@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gpumodel_core::models::ModelFiles;
+use gpumodel_core::toml::Node;
 use serde::Deserialize;
 
 use super::columns::{corun_value, solo_value, worker_value};
@@ -198,16 +199,9 @@ fn is(names: &[String], app: &str) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct PublishedSlowdowns(Vec<PublishedSlowdown>);
 
-/// What of the paper's file is read here.
-#[derive(Deserialize)]
-struct Raw {
-    interference: Interference,
-}
-
-#[derive(Deserialize)]
-struct Interference {
-    slowdown: BTreeMap<String, BTreeMap<String, Entry>>,
-}
+/// What is printed of a class under one class, by the class that disturbs and the one that
+/// suffers.
+type Printed = BTreeMap<String, BTreeMap<String, Entry>>;
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(untagged)]
@@ -224,9 +218,11 @@ impl PublishedSlowdowns {
     /// # Errors
     /// Those of [`Paper::load`](super::Paper::load).
     pub fn load(models: &ModelFiles) -> Result<Self, PaperError> {
-        let raw: Raw = read(models, PAPER)?;
-        let rows = raw.interference.slowdown.iter();
-        let entries = rows.flat_map(|(disturbs, row)| {
+        let file = read(models, PAPER)?;
+        let printed = file.entries().and_then(|file| file.get("interference"));
+        let printed = printed.and_then(|tables| tables.entries()?.get("slowdown"));
+        let printed: Printed = printed.map(Node::decode).transpose()?.unwrap_or_default();
+        let entries = printed.iter().flat_map(|(disturbs, row)| {
             row.iter().map(move |(suffers, &entry)| slowdown(disturbs, suffers, entry))
         });
         Ok(Self(entries.collect()))

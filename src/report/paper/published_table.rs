@@ -11,9 +11,10 @@ use toml::{Table, Value};
 
 use super::file::Set;
 use super::headline::{arithmetic, wrong_words};
-use crate::document::{Block, NONE};
+use crate::document::Block;
 use crate::format::trimmed;
-use crate::{distinct, document};
+use crate::table::NONE;
+use crate::{distinct, table};
 
 /// Before the keys that tell rows of the same applications apart.
 const AT: &str = "at_";
@@ -353,7 +354,7 @@ fn lines(table: &PublishedTable) -> Block {
         .iter()
         .flat_map(|column| table.values.iter().filter(move |value| value.column == *column));
     let header = ["value", "of", "paper", "model", "difference"];
-    let rows = document::Table::of_texts(header, ordered.map(line));
+    let rows = table::Table::of_texts(header, ordered.map(line));
     let unnamed = table.values.iter().all(|value| value.row.is_empty());
     Block::Table(if unnamed { rows.without(&["of"]) } else { rows })
 }

@@ -1,5 +1,6 @@
 //! The report of a reproduction: what papers print, ours next to it, and the figures.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::slice::from_ref;
@@ -11,45 +12,44 @@ use super::headline::{HeadlineRow, Verdict};
 use super::published_table::published;
 use super::reproduction::{ReproducedFigure, ReproducedPaper, ReproducedPart, Reproduction};
 use crate::ReportError;
-use crate::document::{Block, Column, NONE, Table, html, markdown};
+use crate::document::{Block, html, markdown};
 use crate::figure::{Drawing, Figure, FigureInput};
 use crate::format::{csv, row};
 use crate::results::{Analysis, Measure, RecordError, alone_once, joined};
+use crate::table::{Cell, Column, NONE, Table, wrapped};
 
 /// The title of the report.
 const TITLE: &str = "Published results against the model";
 
-/// The column in which a report says where a value is printed.
-const PLACE: usize = 5;
-
-/// The rule, for the reader of a report.
-const RULE: &str = "A row passes when its sign agrees (less than 0.05 % rounds to zero and \
-    has none), the gain is within ten points or a third of it, whichever is more, and the order \
-    of schemes agrees, on the mixes that both have, wherever the paper has them more than three points \
-    apart. Gains are those \
-    of the first scheme over the second; better is positive, but for energy and for ANTT \
-    (worse). Shares have no sign before them. What a paper prints as a limit has to hold without \
-    a tolerance.";
+/// The rule, for the reader of a report: a line for each verdict, then what holds for all.
+const RULE: [&str; 4] = [
+    "agrees: the sign agrees, the gain is within ten points or a third of what is printed, \
+     whichever is more, and the order of schemes agrees wherever the paper has them more than \
+     three points apart, on the mixes that both have",
+    "same sign: ours is further away, or the order is another; also where ours rounds to zero",
+    "contradicts: the sign is the other, or what the paper prints as a limit does not hold",
+    "error: points from what is printed, or from the nearer end of a range. Gains are those of \
+     the first scheme over the second; better is positive, but for energy and for ANTT (worse). \
+     Less than 0.05 % has no sign, nor has a share",
+];
 
 /// The records that a list of files holds.
 type Reader<'a> = dyn Fn(&[String]) -> Result<Vec<Analysis>, RecordError> + 'a;
 
 /// The document of `reproduction`.
 fn blocks(reproduction: &Reproduction, read: &Reader<'_>) -> Result<Vec<Block>, ReportError> {
-    let [passed, failed, missing] = reproduction.counts();
     let mut blocks = vec![Block::Heading(1, TITLE.to_owned())];
     let quick = if reproduction.quick { "A short version: few mixes, short runs. " } else { "" };
     let so_far = match reproduction.left() {
         0 => String::new(),
         left => format!("What has been run so far; not run yet: {left}. "),
     };
-    blocks.push(Block::Text(format!(
-        "{quick}{so_far}{}. Rows that agree with the papers: {passed}; that do not: {failed}; not run: {missing}. {RULE}",
-        reproduction.program
-    )));
+    let (program, counts) = (&reproduction.program, counts(reproduction));
+    blocks.push(Block::Text(format!("{quick}{so_far}{program}. Rows of the papers: {counts}.")));
+    blocks.push(Block::List(RULE.map(|line| format!("{line}.")).into()));
     for paper in &reproduction.papers {
         blocks.push(Block::Heading(2, paper.description.clone()));
-        blocks.push(judged(&paper.rows));
+        blocks.extend(judged(&paper.rows));
         let said: Vec<String> =
             paper.rows.iter().filter_map(|row| why(row, reproduction.quick)).collect();
         if !said.is_empty() {
@@ -65,39 +65,61 @@ fn blocks(reproduction: &Reproduction, read: &Reader<'_>) -> Result<Vec<Block>, 
     Ok(blocks)
 }
 
-/// A row with the name of its paper.
-type Named<'a> = (&'a str, &'a HeadlineRow);
+/// How many rows have which verdict.
+fn counts(reproduction: &Reproduction) -> String {
+    let [agree, same, contradict, missing] = reproduction.counts();
+    format!("agree: {agree}, same sign: {same}, contradict: {contradict}, not run: {missing}")
+}
 
 /// What is said of every row.
-fn columns<'a>() -> Vec<Column<Named<'a>>> {
-    vec![
-        ("scheme", |(_, row)| row.headline.scheme.clone().into()),
-        ("over", |(_, row)| match row.headline.over.as_str() {
-            "" => NONE.to_owned().into(),
-            over => over.to_owned().into(),
-        }),
-        ("runs", |(_, row)| {
+fn columns<'a>() -> [Column<&'a HeadlineRow>; 10] {
+    [
+        ("paper", |row| printed(row).into()),
+        ("model", |row| row.modelled_percent.map(|ours| shown(row, ours)).into()),
+        ("error", |row| row.distance().map(|points| format!("{:+.1}", points + 0.0)).into()),
+        ("verdict", |row| verdict(row).into()),
+        ("scheme", |row| row.headline.scheme.clone().into()),
+        ("over", |row| over(row).into()),
+        ("runs", |row| {
             let most = ["best", "largest", "largest-change"];
             let (set, mean) = (&row.headline.set, &row.headline.mean);
             let named = most.contains(&mean.as_str());
             if named { format!("{set}, {mean}").into() } else { set.clone().into() }
         }),
-        ("by", |(_, row)| {
+        ("by", |row| {
             let measure = Measure::named(&row.headline.measure).map(Measure::words);
-            measure.unwrap_or(&row.headline.measure).to_owned().into()
+            measure.unwrap_or(&row.headline.measure).into()
         }),
-        ("paper", |(_, row)| printed(row).into()),
-        ("model", |(_, row)| row.modelled_percent.map(|ours| shown(row, ours)).into()),
-        ("mixes", |(_, row)| counted(row).into()),
-        ("verdict", |(_, row)| verdict(row).to_owned().into()),
+        ("mixes", |row| counted(row).into()),
+        (PLACE, |row| row.headline.published.clone().into()),
     ]
 }
 
-/// The rows with their places in the paper.
-fn judged(rows: &[HeadlineRow]) -> Block {
-    let mut columns = columns();
-    columns.insert(PLACE, ("where", |(_, row)| row.headline.published.clone().into()));
-    Block::Table(Table::new(&columns, rows.iter().map(|row| ("", row))))
+/// The column in which a report says where a value is printed.
+const PLACE: &str = "where";
+
+fn over(row: &HeadlineRow) -> String {
+    if row.headline.over.is_empty() { NONE.to_owned() } else { row.headline.over.clone() }
+}
+
+/// The rows with their places in the paper; those that were not run behind their number.
+fn judged(rows: &[HeadlineRow]) -> Vec<Block> {
+    let (missing, run): (Vec<_>, Vec<_>) = rows.iter().partition(|row| is_missing(row));
+    let mut blocks = vec![Block::Table(Table::new(&columns(), run))];
+    if !missing.is_empty() {
+        let (title, table) = (not_run(missing.len()), Table::new(&columns(), missing));
+        let table = table.without(&["model", "error", "verdict", "mixes"]);
+        blocks.push(Block::Folded(title, vec![Block::Table(table)]));
+    }
+    blocks
+}
+
+fn is_missing(row: &HeadlineRow) -> bool {
+    row.verdict == Verdict::NotRun
+}
+
+fn not_run(count: usize) -> String {
+    if count == 1 { "1 row was not run".into() } else { format!("{count} rows were not run") }
 }
 
 fn studied(
@@ -115,8 +137,8 @@ fn studied(
         let words = words.into_iter().chain(&own.metric).chain(own.mix.iter().flatten());
         let file = words.map(String::as_str).collect::<Vec<_>>().join("-") + ".svg";
         let about = format!("{}, {}", own.name, own.shows);
-        let drawn = drawn(figure, &records).map(|drawing| drawing.svg);
-        blocks.push(Block::Figure(file, about, drawn.map_err(|error| error.to_string())));
+        let drawn = drawn(figure, &records).map_err(|error| error.to_string());
+        blocks.push(Block::Figure(file, about, drawn));
     }
     Ok(())
 }
@@ -150,7 +172,9 @@ fn silences(blocks: &mut Vec<Block>, paper: &ReproducedPaper) {
 fn verdict(row: &HeadlineRow) -> &'static str {
     match row.verdict {
         Verdict::Pass => "agrees",
-        Verdict::Fail => "FAILS",
+        Verdict::SameSign => "same sign",
+        Verdict::Fail if row.modelled_percent.is_none() => "no value",
+        Verdict::Fail => "contradicts",
         Verdict::NotRun => "not run",
     }
 }
@@ -179,7 +203,7 @@ fn why(row: &HeadlineRow, quick: bool) -> Option<String> {
     } else {
         format!(" over {}", row.headline.over)
     };
-    (row.verdict == Verdict::Fail).then(|| {
+    matches!(row.verdict, Verdict::SameSign | Verdict::Fail).then(|| {
         format!(
             "{}{over} on {}, {} ({}): {} in the paper, {} here: {}. {short}{part}{said}",
             row.headline.scheme,
@@ -193,21 +217,52 @@ fn why(row: &HeadlineRow, quick: bool) -> Option<String> {
     })
 }
 
-/// The rows of all papers as text, then how many agree.
+/// The rows of all papers as text, without those that were not run, then the rule, and how
+/// many rows have which verdict.
 #[must_use]
-pub fn headlines(reproduction: &Reproduction) -> String {
+pub fn headlines(reproduction: &Reproduction, width: Option<usize>) -> String {
     let mut columns = columns();
-    columns.insert(0, ("paper", |(paper, _)| (*paper).to_owned().into()));
-    let rows = reproduction.papers.iter();
-    let rows = rows.flat_map(|paper| paper.rows.iter().map(|row| (paper.paper.as_str(), row)));
-    let table = Table::new(&columns, rows).left(&[0, 1, 2, 3, 4, 8]);
-    let [passed, failed, missing] = reproduction.counts();
-    table.terminal()
-        + &format!("\nrows that agree: {passed}, that do not: {failed}, not run: {missing}\n")
+    // Whole names are in the files.
+    columns[4].1 = |row| Cell::Titled(short_scheme(&row.headline.scheme), String::new());
+    columns[5].1 = |row| Cell::Titled(short_scheme(&over(row)), String::new());
+    let mut text = String::new();
+    for ReproducedPaper { paper, description, rows, .. } in &reproduction.papers {
+        let _ = writeln!(text, "{paper}: {description}");
+        let run = rows.iter().filter(|row| !is_missing(row));
+        let table = Table::new(&columns, run).without(&[PLACE]).left(&[3, 4, 5, 6, 7]);
+        if !table.is_empty() {
+            text += &table.dropping(&["mixes", "by"]).terminal(width);
+        }
+        let missing = rows.iter().filter(|row| is_missing(row)).count();
+        if missing > 0 {
+            let _ = writeln!(text, "  {}", not_run(missing));
+        }
+        text.push('\n');
+    }
+    for line in RULE {
+        let _ = writeln!(text, "{line}");
+    }
+    let _ = writeln!(text, "\nrows: {}", counts(reproduction));
+    wrapped(&text, width)
+}
+
+/// `name` with as many of its settings as fit.
+fn short_scheme(name: &str) -> String {
+    const MOST: usize = 30;
+    let mut words = name.split(':');
+    let mut text = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        if text.chars().count() + 1 + word.chars().count() > MOST {
+            return text + ":…";
+        }
+        text += &format!(":{word}");
+    }
+    text
 }
 
 /// The rows as CSV, with one line for each mix and one for their mean.
-fn headlines_csv(reproduction: &Reproduction) -> String {
+#[must_use]
+pub fn headlines_csv(reproduction: &Reproduction) -> String {
     let mut rows = Vec::new();
     let all = reproduction.papers.iter();
     for (paper, row) in all.flat_map(|paper| paper.rows.iter().map(move |row| (paper, row))) {
@@ -253,8 +308,8 @@ pub fn write_reproduction(reproduction: &Reproduction, folder: &Path) -> Result<
     fs::create_dir_all(folder)
         .map_err(|source| ReportError::File { path: folder.to_path_buf(), source })?;
     for block in &blocks {
-        if let Block::Figure(file, _, Ok(svg)) = block {
-            write(file, svg)?;
+        if let Block::Figure(file, _, Ok(drawing)) = block {
+            write(file, &drawing.svg)?;
         }
     }
     write("reproduction.json", &reproduction.to_json())?;
@@ -316,9 +371,11 @@ fn printed(row: &HeadlineRow) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{held, judged, why};
+    use super::{headlines, held, judged, why};
     use crate::document::markdown;
-    use crate::paper::{Headline, HeadlineRow, MixGain, ReproducedPart, Verdict};
+    use crate::paper::{
+        Headline, HeadlineRow, MixGain, ReproducedPaper, ReproducedPart, Reproduction, Verdict,
+    };
 
     fn row() -> HeadlineRow {
         let headline = Headline {
@@ -343,15 +400,31 @@ mod tests {
     #[test]
     fn a_row_says_where_it_is_printed_and_of_how_many_mixes_it_is() {
         let rows = [Some(15), Some(1), None].map(|set_mixes| HeadlineRow { set_mixes, ..row() });
-        let text = markdown(&[judged(&rows)]);
+        let text = markdown(&judged(&rows));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[0],
-            "| scheme | over | runs | by | paper | where | model | mixes | verdict |"
+            "| paper | model | error | verdict | scheme | over | runs | by | mixes | where |"
         );
-        let line = "| a | b | pairs | STP | +10.0 % | section 5 | -5.0 % | 1 of 15 | FAILS |";
+        let line = "| +10.0 % | -5.0 % | -15.0 | contradicts | a | b | pairs | STP | 1 of 15 | section 5 |";
         assert_eq!(lines[2], line);
-        assert!(lines[3..5].iter().all(|line| line.ends_with("| 1 | FAILS |")), "{text}");
+        assert!(lines[3..5].iter().all(|line| line.ends_with("| 1 | section 5 |")), "{text}");
+    }
+
+    #[test]
+    fn rows_that_were_not_run_are_one_line() {
+        let missing = HeadlineRow { verdict: Verdict::NotRun, modelled_percent: None, ..row() };
+        let mut long = HeadlineRow { verdict: Verdict::SameSign, ..row() };
+        long.headline.scheme = "a:one=1:two=20000000:three=300000".into();
+        let rows = vec![row(), missing.clone(), long, missing];
+        let paper = ReproducedPaper { paper: "p".into(), rows, ..ReproducedPaper::default() };
+        let found = Reproduction { papers: vec![paper], ..Reproduction::default() };
+        let text = headlines(&found, None);
+        assert!(text.contains("  2 rows were not run\n"), "{text}");
+        assert!(text.contains("-15.0  same sign    a:one=1:two=20000000:…  b"), "{text}");
+        assert!(text.ends_with("rows: agree: 0, same sign: 1, contradict: 1, not run: 2\n"));
+        let narrow = headlines(&found, Some(60));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
     }
 
     #[test]

@@ -103,14 +103,15 @@ impl Reproduction {
         pretty(self)
     }
 
-    /// Rows that agree, that do not, and that were not run.
+    /// Rows that agree, that have the same sign alone, that contradict the papers or have no
+    /// value, and that were not run.
     #[must_use]
-    pub fn counts(&self) -> [usize; 3] {
+    pub fn counts(&self) -> [usize; 4] {
         let count = |verdict| {
             let rows = self.papers.iter().flat_map(|paper| &paper.rows);
             rows.filter(|row| row.verdict == verdict).count()
         };
-        [count(Verdict::Pass), count(Verdict::Fail), count(Verdict::NotRun)]
+        [Verdict::Pass, Verdict::SameSign, Verdict::Fail, Verdict::NotRun].map(count)
     }
 
     /// Cells and queues that have not been run yet.

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CacheCounters, CellRecord, ChannelRecord, CoRun, ConstantCounters, DramCounters, EnergyRecord,
-    FetchCounters, InterferenceRecord, QueueRun, SmCounters, TlbCounters, TranslationCounters,
-    UnitShares, UtilizationRecord,
+    FetchCounters, HotRecord, InterferenceRecord, QueueRun, RunEvents, SmCounters, TlbCounters,
+    TranslationCounters, UnitShares, UtilizationRecord,
 };
 use crate::format::csv;
 
@@ -21,8 +21,11 @@ pub const SCHEMA: &str = "gpumodel.analysis/1";
 
 /// One run of `gpumodel analyze`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(title = "Record of gpumodel analyze"))]
 pub struct Analysis {
-    /// Always [`SCHEMA`].
+    /// Version of the record: always `gpumodel.analysis/1`.
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: String,
     /// Program name and version.
     pub program: String,
@@ -64,6 +67,7 @@ impl Analysis {
 
 /// The machine of a run, with the peaks that figures need.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MachineRecord {
     /// Name of the machine file.
     pub name: String,
@@ -91,6 +95,7 @@ pub struct MachineRecord {
 
 /// One application alone on the machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AppRecord {
     /// Application name.
     pub app: String,
@@ -152,10 +157,14 @@ pub struct AppRecord {
     /// Activity over time, for the timeline figure.
     #[serde(default)]
     pub timeline: Vec<Interval>,
+    /// What only [`trace_events`](crate::trace_events) shows; no part of the document.
+    #[serde(skip)]
+    pub events: RunEvents,
 }
 
 /// One kernel launch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelRecord {
     /// Kernel name as traced.
     pub name: String,
@@ -171,8 +180,10 @@ pub struct KernelRecord {
     /// When its last CTA retired.
     pub end_cycle: Cycle,
     /// CTAs.
+    #[cfg_attr(test, schemars(with = "[u32; 3]"))]
     pub grid: Dim3,
     /// Threads per CTA.
+    #[cfg_attr(test, schemars(with = "[u32; 3]"))]
     pub block: Dim3,
     /// Registers per thread.
     pub registers: u32,
@@ -247,10 +258,14 @@ pub struct KernelRecord {
     /// in several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<AssumptionRecord>,
+    /// Its instructions that lose most; absent: they were not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot: Option<HotRecord>,
 }
 
 /// Activity between two moments of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Interval {
     /// First cycle.
     pub start_cycle: Cycle,
@@ -266,6 +281,7 @@ pub struct Interval {
 
 /// Something that the trace leaves open, and how it was taken.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AssumptionRecord {
     /// What is open.
     pub what: String,
@@ -280,6 +296,7 @@ pub struct AssumptionRecord {
 /// The sample of one launch. Its cycles, counters and stalls are extrapolated from
 /// the CTAs that ran; instruction counts are the trace's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SampleRecord {
     /// CTAs that ran, all runs together; all of them when no sample was good enough.
     pub ctas_run: u64,

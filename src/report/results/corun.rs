@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use gpumodel_core::units::{Cycle, to_u64, to_usize};
 use serde::{Deserialize, Serialize};
 
-use super::{CacheCounters, DramCounters, UtilizationRecord};
+use super::{CacheCounters, DramCounters, RunEvents, UtilizationRecord};
 
 /// The applications together under one scheme. [`CoRun::judge`] fills what
 /// compares them with running alone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CoRun {
     /// Scheme name.
     pub scheme: String,
@@ -26,6 +27,7 @@ pub struct CoRun {
     /// Mean of solo IPC over shared IPC (UGPU eq. 4); infinite, `null` in JSON, where
     /// an application made no progress.
     #[serde(with = "finite_or_null")]
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub antt: f64,
     /// Smallest normalised progress.
     pub fairness_min_speedup: f64,
@@ -71,10 +73,14 @@ pub struct CoRun {
     /// What these numbers lean on, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What only [`trace_events`](crate::trace_events) shows; no part of the document.
+    #[serde(skip)]
+    pub events: RunEvents,
 }
 
 /// One application within a co-run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CoRunApp {
     /// Application name.
     pub app: String,
@@ -112,6 +118,7 @@ pub struct CoRunApp {
     pub solo_ipc: f64,
     /// Solo IPC over shared IPC; infinite, `null` in JSON, without progress.
     #[serde(with = "finite_or_null")]
+    #[cfg_attr(test, schemars(with = "Option<f64>"))]
     pub slowdown: f64,
     /// Shared IPC over solo IPC.
     pub normalized_progress: f64,
@@ -167,6 +174,7 @@ pub struct CoRunApp {
 
 /// One launch within a co-run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CoRunKernel {
     /// Kernel name.
     pub name: String,
@@ -211,6 +219,7 @@ impl CoRun {
 
 /// Resident CTAs by SM and application on a grid of equal intervals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ResidencyRecord {
     /// Length of an interval; the last one may end later than the run.
     pub interval_cycles: Cycle,
@@ -220,6 +229,7 @@ pub struct ResidencyRecord {
 
 /// One application on one SM.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ResidencyRow {
     /// Which SM.
     pub sm: u32,
@@ -237,6 +247,7 @@ impl ResidencyRecord {
 
 /// An application whose kernels ran as workers that pull tasks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkersRecord {
     /// Thread blocks of a task.
     pub task_blocks: u64,
@@ -258,6 +269,7 @@ pub struct WorkersRecord {
 
 /// Where an application's time from arrival to end went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostTime {
     /// In which a launch of it had begun and not ended: launch latency, and waits at the
     /// block scheduler or for a time slice, included.
@@ -272,6 +284,7 @@ pub struct HostTime {
 
 /// Energy in joules by what took it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EnergyRecord {
     /// Leakage and constant power of the GPU without its memory.
     pub static_joules: f64,
@@ -319,6 +332,7 @@ impl EnergyRecord {
 /// One application's pages, and what moving them and its SMs took. Present where
 /// channels were owned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MigrationRecord {
     /// Pages that it touched.
     pub pages: u64,
@@ -345,6 +359,7 @@ impl MigrationRecord {
 
 /// The same of one application up to a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MovedSoFar {
     /// Pages that have moved.
     pub pages_moved: u64,
@@ -356,6 +371,7 @@ pub struct MovedSoFar {
 
 /// One decision of a scheme.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DecisionRecord {
     /// When it was taken.
     pub cycle: Cycle,
@@ -389,6 +405,7 @@ impl DecisionRecord {
 /// Speed of one application against its CTAs per SM. Values are by the number of
 /// CTAs, the first for 1; `null` where that number was not sampled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CurveRecord {
     /// Application name.
     pub app: String,

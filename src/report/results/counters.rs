@@ -11,6 +11,7 @@ use crate::format::{float, ratio};
 
 /// Sector requests of one cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CacheCounters {
     /// Sector requests, reads and writes; refused reservations are not counted again.
     pub accesses: u64,
@@ -28,6 +29,7 @@ pub struct CacheCounters {
 /// L2 sectors of 32 bytes. The launch's own L2 counters leave code out; its DRAM
 /// counters hold it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FetchCounters {
     /// Lines looked up in the inner caches, once per run of instructions.
     pub inner_accesses: u64,
@@ -47,6 +49,7 @@ pub struct FetchCounters {
 /// Constant loads of one launch. The launch's own L1 and L2 counters leave them
 /// out; its DRAM counters hold them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConstantCounters {
     /// Warp instructions that carried addresses.
     pub accesses: u64,
@@ -100,6 +103,7 @@ impl CacheCounters {
 
 /// Look-ups in TLBs: one per distinct page of a memory instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TlbCounters {
     /// Look-ups.
     pub accesses: u64,
@@ -120,6 +124,7 @@ impl TlbCounters {
 /// Address translation. What several launches wait for is booked for the one
 /// that asked first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TranslationCounters {
     /// The SMs' own TLBs; their misses are the accesses of the L2 TLB.
     pub l1_tlb: TlbCounters,
@@ -139,6 +144,7 @@ pub struct TranslationCounters {
 
 /// Sectors moved over the DRAM pins and what the row buffers did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DramCounters {
     /// 32-byte sectors read.
     pub read_sectors: u64,
@@ -164,6 +170,7 @@ impl DramCounters {
 
 /// One SM.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SmCounters {
     /// CTAs that ran on it.
     pub ctas: u64,
@@ -185,6 +192,7 @@ pub struct SmCounters {
 /// One memory channel. Accesses are what the memory moves at once, which may be
 /// wider than a sector; counted when their command is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChannelRecord {
     /// Read accesses.
     pub reads: u64,
@@ -209,6 +217,7 @@ pub struct ChannelRecord {
 
 /// Shares from 0 to 1, means over all SMs and cycles of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UtilizationRecord {
     /// Issue capacity of the arithmetic units that was used.
     pub alu: f64,
@@ -233,6 +242,7 @@ pub type UnitShares = std::collections::BTreeMap<String, f64>;
 
 /// What `gpumodel dram` reports. The keys are a contract: added, never renamed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DramRecord {
     /// Always `gpumodel.dram/1`.
     pub schema: String,

@@ -12,11 +12,16 @@ mod comparison;
 mod corun;
 mod counters;
 mod error;
+mod events;
+mod hot;
 mod measure;
 mod metrics;
 mod quantity;
 mod queue;
 mod reference;
+#[cfg(test)]
+mod schema;
+mod scheme_means;
 pub mod statistics;
 mod sweep;
 mod sweep_table;
@@ -41,6 +46,8 @@ pub use counters::{
     SmCounters, TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
 };
 pub use error::RecordError;
+pub use events::{CtaRecord, RunEvents};
+pub use hot::{HotInstruction, HotMeasure, HotRecord};
 pub(crate) use measure::first_partition;
 pub use measure::{EpochShares, Measure};
 pub use metrics::Alone;
@@ -51,12 +58,16 @@ pub use queue::{
     ThresholdRecord, gains,
 };
 pub use reference::{ReferenceRow, ReferenceTable};
+pub use scheme_means::{Means, SchemeMeans, scheme_means};
 pub(crate) use sweep::read_document;
 pub use sweep::{
     CellEstimate, CellOutcome, CellRecord, FailedCell, SWEEP_SCHEMA, SweepEstimate, SweepFiles,
     SweepListing, SweepRecord, alone_once, joined,
 };
 pub use sweep_table::{OTHER_FORMS, TABLE_FORMS, Tidy, cells_of_table};
+
+/// The JSON Schema (2020-12) of the record of `analyze`: every key with its type and meaning.
+pub const RECORD_SCHEMA: &str = include_str!("record.schema.json");
 
 /// Leaves a count out of a document where there is nothing to count.
 pub(crate) fn is_zero<T: Default + PartialEq>(count: &T) -> bool {

@@ -11,6 +11,7 @@ use super::statistics::{confidence_interval, mean};
 
 /// One queue under one scheme.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QueueRun {
     /// Which queue: its distribution and seed, or the file's name.
     pub queue: String,
@@ -55,6 +56,7 @@ pub struct QueueRun {
 
 /// One place in a queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JobRecord {
     /// Application name; a queue may hold it several times.
     pub app: String,
@@ -79,6 +81,7 @@ pub struct JobRecord {
 
 /// Jobs that ran together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GroupRecord {
     /// When it began.
     pub start_cycle: Cycle,
@@ -98,6 +101,7 @@ pub struct GroupRecord {
 
 /// How the SMs are divided from some cycle on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ShareRecord {
     /// Cycles since the group began.
     pub since_begin_cycles: Cycle,
@@ -110,6 +114,7 @@ pub struct ShareRecord {
 
 /// One grouping: the program and its solution.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MatchingRecord {
     /// When it was decided.
     pub cycle: Cycle,
@@ -128,6 +133,7 @@ pub struct MatchingRecord {
 
 /// One pattern of classes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PatternRecord {
     /// Applications of each class (P_k).
     pub counts: Vec<u32>,
@@ -139,6 +145,7 @@ pub struct PatternRecord {
 
 /// What a scheme for queues knew of the applications before it grouped them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InterferenceRecord {
     /// The schemes that lean on it.
     pub schemes: Vec<String>,
@@ -163,6 +170,7 @@ pub struct InterferenceRecord {
 
 /// A bound of the classification.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThresholdRecord {
     /// Its name in the paper.
     pub name: String,
@@ -174,6 +182,7 @@ pub struct ThresholdRecord {
 
 /// An application's metrics alone on the machine, and its class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClassifiedRecord {
     /// Application name.
     pub app: String,
@@ -195,6 +204,7 @@ pub struct ClassifiedRecord {
 
 /// Two applications that were run together to find their slow-downs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PairRecord {
     /// Both.
     pub apps: [String; 2],
@@ -204,6 +214,7 @@ pub struct PairRecord {
 
 /// A published slow-down.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PublishedSlowdown {
     /// The class that disturbs.
     pub disturbs: String,

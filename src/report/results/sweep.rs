@@ -31,6 +31,7 @@ const LIST_AGAIN: &str = "delete it, and what wrote the folder makes it again, `
 
 /// What a cell of a sweep is: one mix on one machine under one scheme.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CellRecord {
     /// xxh3-128 in hex of everything that can change the numbers; the name of its files.
     pub key: String,

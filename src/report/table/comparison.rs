@@ -3,20 +3,26 @@
 
 use std::fmt::Write as _;
 
-use crate::document::{Cell, Column, NONE, Table};
-use crate::format::{brief, bytes, percent};
+use super::{Cell, Column, NONE, Table, wrapped};
+use crate::format::{brief, bytes};
 use crate::results::{ComparedRow, Comparison, Coverage, ErrorUnit, Quantity, Summary};
 
 const NAMED: usize = 10;
 
 /// `comparison` as text.
 #[must_use]
-pub fn comparison(comparison: &Comparison) -> String {
-    let rows = Table::of_texts(ROWS, comparison.rows.iter().map(row));
+pub fn comparison(comparison: &Comparison, width: Option<usize>) -> String {
+    let rows = rows(comparison);
     let summary = summaries(&comparison.summary);
-    let mut text = rows.terminal() + "\n" + &summary.terminal() + "\n";
+    let mut text = rows.terminal(width) + "\n" + &summary.terminal(width) + "\n";
     coverage(&mut text, &comparison.coverage);
-    text
+    wrapped(&text, width)
+}
+
+/// The tables of `comparison` by name: `rows`, and the `errors` over them.
+#[must_use]
+pub fn comparison_tables(comparison: &Comparison) -> [(&'static str, Table); 2] {
+    [("rows", rows(comparison).named(&KEYS)), ("errors", summaries(&comparison.summary))]
 }
 
 const ROWS: [&str; 13] = [
@@ -24,27 +30,50 @@ const ROWS: [&str; 13] = [
     "DRAM", "ref.", "error",
 ];
 
-fn row(row: &ComparedRow) -> Vec<String> {
-    let cells = |quantity: Quantity, say: fn(f64) -> String| {
+/// The same columns in CSV.
+const KEYS: [&str; 13] = [
+    "trace",
+    "cycles",
+    "reference cycles",
+    "cycles error percent",
+    "L1 hit",
+    "reference L1 hit",
+    "L1 error points",
+    "L2 hit",
+    "reference L2 hit",
+    "L2 error points",
+    "DRAM bytes",
+    "reference DRAM bytes",
+    "DRAM error percent",
+];
+
+fn rows(comparison: &Comparison) -> Table {
+    Table::of_cells(ROWS, comparison.rows.iter().map(row))
+}
+
+fn row(row: &ComparedRow) -> Vec<Cell> {
+    let cells = |quantity: Quantity, say: fn(f64) -> Cell| {
         row.pairs.get(&quantity).map_or_else(
-            || [NONE.to_string(), NONE.to_string(), NONE.to_string()],
+            || [NONE.into(), NONE.into(), NONE.into()],
             |pair| {
                 let mark = if pair.counted { "" } else { "*" };
-                let error = pair.error.map_or_else(|| NONE.into(), |e| error(quantity, e));
-                [say(pair.model), say(pair.reference), format!("{error}{mark}")]
+                let shown = |error| (error, error_words(quantity, error) + mark);
+                let error = pair.error.map(shown).map_or(NONE.into(), |(e, s)| Cell::Shown(e, s));
+                [say(pair.model), say(pair.reference), error]
             },
         )
     };
-    let rate = |share: f64| percent(Some(share));
-    let mut all = vec![brief(&row.label(), 36) + if row.sampled { " (sampled)" } else { "" }];
-    all.extend(cells(Quantity::CyclesBeyondLaunch, |v| format!("{v:.0}")));
+    let rate = |share: f64| Cell::Share(Some(share));
+    let sampled = if row.sampled { " (sampled)" } else { "" };
+    let mut all = vec![Cell::Text(brief(&row.label(), 36) + sampled)];
+    all.extend(cells(Quantity::CyclesBeyondLaunch, |value| Cell::Number(value, 0)));
     all.extend(cells(Quantity::L1HitRate, rate));
     all.extend(cells(Quantity::L2HitRate, rate));
-    all.extend(cells(Quantity::DramBytes, bytes));
+    all.extend(cells(Quantity::DramBytes, |value| Cell::Shown(value, bytes(value))));
     all
 }
 
-fn error(quantity: Quantity, value: f64) -> String {
+fn error_words(quantity: Quantity, value: f64) -> String {
     match quantity.unit() {
         ErrorUnit::Percent => format!("{value:+.1} %"),
         ErrorUnit::Points => format!("{value:+.1}"),
@@ -66,11 +95,12 @@ fn summaries(all: &[Summary]) -> Table {
         ("median |e|", |summary| Cell::Number(summary.median_absolute, 2)),
         ("bias", |summary| format!("{:+.2}", summary.mean_signed).into()),
         ("worst", |summary| {
-            format!("{:+.2} {}", summary.worst, brief(&summary.worst_trace, 28)).into()
+            let worst = format!("{:+.2}", summary.worst);
+            Cell::Noted(worst, brief(&summary.worst_trace, 28))
         }),
         ("r", |summary| Cell::number(summary.correlation, 4)),
     ];
-    Table::new(&columns, all)
+    Table::new(&columns, all).left(&[0, 6])
 }
 
 fn coverage(text: &mut String, coverage: &Coverage) {

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::document::{Block, Cell, Column, Table};
-use crate::format::{brief, energy, grouped, held, percent};
+use super::{Cell, Column, Table};
+use crate::document::Block;
+use crate::format::{brief, energy, grouped, held};
 use crate::mix::scheme_names;
 use crate::notes::coruns;
 use crate::results::{Analysis, CoRun, CoRunApp, DecisionRecord, MigrationRecord};
@@ -16,7 +17,7 @@ const APP: usize = 22;
 const DECISIONS: usize = 200;
 
 /// A co-run with what its scheme is called.
-type Named<'a> = (&'a String, &'a CoRun);
+pub(super) type Named<'a> = (&'a String, &'a CoRun);
 /// An application of one.
 type NamedApp<'a> = (&'a String, &'a CoRunApp);
 
@@ -25,19 +26,20 @@ type NamedApp<'a> = (&'a String, &'a CoRunApp);
 /// application, what moved where channels were owned, with what each scheme began,
 /// and what the figures lean on. Empty without co-runs.
 #[must_use]
-pub fn corun(analysis: &Analysis) -> String {
+pub fn corun(analysis: &Analysis, width: Option<usize>) -> String {
     if analysis.coruns.is_empty() {
         return String::new();
     }
     let names = scheme_names(&analysis.coruns);
-    let runs: Vec<Named<'_>> = names.iter().zip(&analysis.coruns).collect();
+    let runs = named(&names, &analysis.coruns);
     let mut hidden = vec!["CTAs/SM at the end", "L1 hits"];
     if !divided(&analysis.coruns) {
         hidden.push("mean channels");
     }
-    let mut text = schemes(&runs).terminal() + "\n" + &apps(&runs).without(&hidden).terminal();
+    let mut text =
+        schemes(&runs).terminal(width) + "\n" + &apps(&runs).without(&hidden).terminal(width);
     if let Some(moved) = moved(&runs) {
-        text += &format!("\n{}", moved.terminal());
+        text += &format!("\n{}", moved.terminal(width));
     }
     for (name, first) in begins(&runs) {
         let _ = writeln!(text, "begins: {}: {}", brief(name, WHOLE), brief(first, WHOLE));
@@ -49,10 +51,15 @@ pub fn corun(analysis: &Analysis) -> String {
     text
 }
 
+/// `runs` with their names.
+pub(super) fn named<'a>(names: &'a [String], runs: &'a [CoRun]) -> Vec<Named<'a>> {
+    names.iter().zip(runs).collect()
+}
+
 /// The same on a page, with what their machines did and with their decisions.
 pub(crate) fn corun_blocks(runs: &[CoRun]) -> Vec<Block> {
     let names = scheme_names(runs);
-    let named: Vec<Named<'_>> = names.iter().zip(runs).collect();
+    let named = named(&names, runs);
     let mut blocks = vec![Block::Table(schemes(&named))];
     if runs.iter().any(|run| run.utilization.is_some()) {
         blocks.push(Block::Table(machines(&named)));
@@ -84,7 +91,7 @@ fn divided(runs: &[CoRun]) -> bool {
     apps().any(|app| app.migration.is_some() || Some(app.channels) < most)
 }
 
-fn schemes(runs: &[Named<'_>]) -> Table {
+pub(super) fn schemes(runs: &[Named<'_>]) -> Table {
     fn makespan(run: &CoRun) -> Option<u64> {
         (run.makespan_cycles > 0).then_some(run.makespan_cycles)
     }
@@ -97,30 +104,30 @@ fn schemes(runs: &[Named<'_>]) -> Table {
         ("IPC", |(_, run)| Cell::Number(run.ipc_throughput, 2)),
         ("makespan", |(_, run)| Cell::count(makespan(run))),
         ("speedup", |(_, run)| Cell::number(makespan(run).map(|_| run.makespan_speedup), 3)),
-        ("energy", |(_, run)| energy(run.energy_joules).into()),
+        ("energy", |(_, run)| Cell::Shown(run.energy_joules, energy(run.energy_joules))),
         ("decisions", |(_, run)| run.decisions.len().to_string().into()),
     ];
-    Table::new(&columns, runs.iter().copied())
+    Table::new(&columns, runs.iter().copied()).dropping(&["decisions", "harmonic", "IPC"])
 }
 
 /// What the machine did as a whole.
 fn machines(runs: &[Named<'_>]) -> Table {
     let columns: [Column<Named<'_>>; 10] = [
         ("scheme", |(name, _)| Cell::Scheme((*name).clone())),
-        ("ALU", |(_, run)| percent(run.utilization.map(|busy| busy.alu)).into()),
-        ("SFU", |(_, run)| percent(run.utilization.map(|busy| busy.sfu)).into()),
-        ("LD/ST", |(_, run)| percent(run.utilization.map(|busy| busy.load_store)).into()),
-        ("registers", |(_, run)| percent(run.utilization.map(|busy| busy.registers)).into()),
-        ("shared memory", |(_, run)| percent(run.utilization.map(|busy| busy.shared)).into()),
-        ("L1 hits", |(_, run)| percent(run.l1.hit_rate()).into()),
-        ("L2 hits", |(_, run)| percent(run.l2.hit_rate()).into()),
-        ("DRAM bandwidth", |(_, run)| percent(Some(run.dram.bandwidth_utilization)).into()),
+        ("ALU", |(_, run)| Cell::Share(run.utilization.map(|busy| busy.alu))),
+        ("SFU", |(_, run)| Cell::Share(run.utilization.map(|busy| busy.sfu))),
+        ("LD/ST", |(_, run)| Cell::Share(run.utilization.map(|busy| busy.load_store))),
+        ("registers", |(_, run)| Cell::Share(run.utilization.map(|busy| busy.registers))),
+        ("shared memory", |(_, run)| Cell::Share(run.utilization.map(|busy| busy.shared))),
+        ("L1 hits", |(_, run)| Cell::Share(run.l1.hit_rate())),
+        ("L2 hits", |(_, run)| Cell::Share(run.l2.hit_rate())),
+        ("DRAM bandwidth", |(_, run)| Cell::Share(Some(run.dram.bandwidth_utilization))),
         ("CTAs killed", |(_, run)| Cell::Count(run.killed_ctas)),
     ];
     Table::new(&columns, runs.iter().copied())
 }
 
-fn apps(runs: &[Named<'_>]) -> Table {
+pub(super) fn apps(runs: &[Named<'_>]) -> Table {
     fn timed(app: &CoRunApp, value: f64, places: usize) -> Cell {
         Cell::number((!app.memory_only).then_some(value), places)
     }
@@ -134,11 +141,13 @@ fn apps(runs: &[Named<'_>]) -> Table {
         ("mean SMs", |(_, app)| held(app.mean_sms, app.sms).into()),
         ("CTAs/SM at the end", |(_, app)| app.ctas_per_sm.to_string().into()),
         ("mean channels", |(_, app)| held(app.mean_channels, app.channels).into()),
-        ("L1 hits", |(_, app)| percent(app.l1.hit_rate()).into()),
+        ("L1 hits", |(_, app)| Cell::Share(app.l1.hit_rate())),
         ("MPKI (warp)", |(_, app)| Cell::Number(app.mpki_warp, 2)),
-        ("DRAM share", |(_, app)| percent(Some(app.dram_share)).into()),
+        ("DRAM share", |(_, app)| Cell::Share(Some(app.dram_share))),
     ];
-    Table::new(&columns, runs.iter().flat_map(|(name, run)| run.apps.iter().map(|a| (*name, a))))
+    let rows = runs.iter().flat_map(|(name, run)| run.apps.iter().map(|a| (*name, a)));
+    let table = Table::new(&columns, rows).left(&[0, 1]);
+    table.dropping(&["MPKI (warp)", "progress", "mean channels", "L1 hits", "CTAs/SM at the end"])
 }
 
 /// What the columns of [`moved`] are.
@@ -160,7 +169,8 @@ fn moved(runs: &[Named<'_>]) -> Option<Table> {
     let runs = runs.iter().filter(|(_, run)| run.moved_anything());
     let apps = runs.flat_map(|(name, run)| run.apps.iter().map(|app| (*name, app)));
     let table = Table::new(&columns, apps.filter_map(|(name, a)| Some((name, a, a.migration?))));
-    (table.len() > 0).then_some(table)
+    let table = table.left(&[0, 1]);
+    (!table.is_empty()).then_some(table)
 }
 
 /// Every decision of a scheme; nothing where there is one or are too many.

@@ -1,17 +1,31 @@
-//! Tables of records: for the terminal as plain text without colour, the same on a terminal and
-//! in a pipe, and for pages.
+//! Tables of records: for the terminal as plain text without colour, for pages, and as CSV.
+//!
+//! Texts take the `width` of the terminal in characters; `None`, as in a pipe, is any width.
 
+mod analysis;
+mod cells;
 mod comparison;
 mod corun;
+mod hot;
+mod layout;
+mod means;
 mod queue;
 mod solo;
+mod stalls;
+mod summary;
 mod sweep;
 
-pub use comparison::comparison;
+pub use analysis::{NAMES, analysis, analysis_tables};
+pub(crate) use cells::NONE;
+pub use cells::{Cell, Column, Table};
+pub use comparison::{comparison, comparison_tables};
 pub use corun::corun;
 pub(crate) use corun::corun_blocks;
+pub use layout::wrapped;
+pub use means::means;
 pub use queue::queue;
 pub(crate) use queue::{published, queue_blocks, range};
 pub use solo::solo;
-pub(crate) use solo::{kernel_table, launch_table};
+pub(crate) use solo::{TOP_SHARE, kernel_table, launch_table};
+pub(crate) use stalls::stall_table;
 pub use sweep::{failures, planned};

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::document::{Block, Cell, Column, Table};
+use super::{Cell, Column, Table};
+use crate::document::Block;
 use crate::format::{brief, grouped, short};
 use crate::queue::{BASELINE, Panel, class_of, job_name, over_name, panels};
 use crate::results::{
@@ -36,12 +37,12 @@ struct Section {
 /// were weighed, every queue under every scheme, what schemes gain, and of a single
 /// queue which applications ran together. Empty without queues.
 #[must_use]
-pub fn queue(analysis: &Analysis) -> String {
+pub fn queue(analysis: &Analysis, width: Option<usize>) -> String {
     let mut text = String::new();
     for Section { title, table, notes } in sections(analysis) {
         let _ = writeln!(text, "{}", brief(&title, 110));
-        if table.len() > 0 {
-            text += &table.terminal();
+        if !table.is_empty() {
+            text += &table.terminal(width);
         }
         for note in notes {
             let _ = writeln!(text, "  {}", brief(&note, 400));
@@ -56,7 +57,7 @@ pub(crate) fn queue_blocks(analysis: &Analysis) -> Vec<Block> {
     let mut blocks = Vec::new();
     for Section { title, table, notes } in sections(analysis) {
         let folded = table.len() > OPEN || title.starts_with("Schedule");
-        let table = (table.len() > 0).then_some(Block::Table(table));
+        let table = (!table.is_empty()).then_some(Block::Table(table));
         let note = |note: String| Block::Note(format!("{}.", note.trim_end_matches('.')));
         let body = table.into_iter().chain(notes.into_iter().map(note));
         if folded {
@@ -224,8 +225,7 @@ fn members(matching: &MatchingRecord, pattern: &PatternRecord) -> String {
 }
 
 fn runs(panel: &Panel<'_>) -> Section {
-    type Row<'a> = (NamedRun<'a>, Option<QueueGain>);
-    let columns: [Column<Row<'_>>; 8] = [
+    let columns: [Column<Compared<'_>>; 8] = [
         ("queue", |(named, _)| Cell::Cut(named.run.queue.clone(), 24)),
         ("scheme", |(named, _)| Cell::Cut(named.name.to_owned(), 28)),
         ("cycles", |(named, _)| named.run.cycles.to_string().into()),
@@ -235,13 +235,7 @@ fn runs(panel: &Panel<'_>) -> Section {
         ("IPC", |(_, gain)| over_base(gain.as_ref().and_then(|gain| gain.ipc))),
         ("job IPC", |(_, gain)| over_base(gain.as_ref().and_then(|gain| gain.job_ipc))),
     ];
-    let mut rows: Vec<Row<'_>> = Vec::new();
-    for queue in panel.queues() {
-        let runs = panel.of(queue);
-        let gains = gains(&runs, BASELINE);
-        let own = |named: &NamedRun<'_>| gains.iter().find(|gain| gain.scheme == named.name);
-        rows.extend(runs.iter().map(|named| (*named, own(named).cloned())));
-    }
+    let mut rows = compared(panel);
     let more = rows.len().saturating_sub(ROWS);
     rows.truncate(ROWS);
     let mut notes = vec![format!(
@@ -251,6 +245,37 @@ fn runs(panel: &Panel<'_>) -> Section {
         notes.push(format!("{more} more runs are in the record"));
     }
     Section { title: format!("Queues, {}", panel.title()), table: table(&columns, rows), notes }
+}
+
+/// A queue under a scheme, with its gain over the baseline.
+type Compared<'a> = (NamedRun<'a>, Option<QueueGain>);
+
+/// Every queue under every scheme.
+fn compared<'a>(panel: &'a Panel<'_>) -> Vec<Compared<'a>> {
+    let mut rows: Vec<Compared<'a>> = Vec::new();
+    for queue in panel.queues() {
+        let runs = panel.of(queue);
+        let gains = gains(&runs, BASELINE);
+        let own = |named: &NamedRun<'_>| gains.iter().find(|gain| gain.scheme == named.name);
+        rows.extend(runs.iter().map(|named| (*named, own(named).cloned())));
+    }
+    rows
+}
+
+/// Every queue of `analysis` under every scheme, for CSV.
+pub(super) fn run_table(analysis: &Analysis) -> Table {
+    let columns: [Column<Compared<'_>>; 8] = [
+        ("queue", |(named, _)| named.run.queue.clone().into()),
+        ("scheme", |(named, _)| named.name.into()),
+        ("cycles", |(named, _)| Cell::Count(named.run.cycles)),
+        ("throughput IPC", |(named, _)| Cell::Number(named.run.throughput_ipc, 2)),
+        ("mean job IPC", |(named, _)| Cell::Number(named.run.mean_job_ipc, 2)),
+        ("throughput over even", |(_, gain)| over_base(gain.as_ref().and_then(|g| g.throughput))),
+        ("IPC over even", |(_, gain)| over_base(gain.as_ref().and_then(|gain| gain.ipc))),
+        ("job IPC over even", |(_, gain)| over_base(gain.as_ref().and_then(|gain| gain.job_ipc))),
+    ];
+    let panels = panels(std::slice::from_ref(analysis));
+    Table::new(&columns, panels.iter().flat_map(compared))
 }
 
 fn over_base(gain: Option<Gain>) -> Cell {

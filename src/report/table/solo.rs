@@ -1,30 +1,32 @@
 //! Each application alone: totals, then one line per kernel.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::document::{Cell, Column, Table};
+use super::{Cell, Column, NONE, Table};
 use crate::format::{brief, percent, rate, sectors};
-use crate::kernels::{Group, groups, top_cause};
+use crate::kernels::{Group, NO_CTA, groups, no_cta, top_stall};
 use crate::notes;
 use crate::results::{Analysis, AppRecord, KernelRecord};
 
 /// Kernels with their own line; the rest are one.
 const ROWS: usize = 24;
 
+/// What columns of stalls mean.
+pub(super) const STALL_WORDS: &str = "top stall: of the slot-cycles of SMs with a warp; no CTA: \
+                                      slot-cycles of SMs without one";
+
 /// The solo runs of `analysis` as text: per application its totals and one line
 /// per kernel name, longest-running first. Empty without solo runs.
 #[must_use]
-pub fn solo(analysis: &Analysis) -> String {
+pub fn solo(analysis: &Analysis, width: Option<usize>) -> String {
     let mut text = String::new();
     for app in &analysis.solo {
         heading(&mut text, analysis, app);
         if !app.kernels.is_empty() {
-            text += &kernel_table(analysis, app, ROWS, 1).terminal();
+            text += &kernel_table(analysis, app, ROWS, 1).without(&[TOP_SHARE]).terminal(width);
         }
         text.push('\n');
-    }
-    for note in &analysis.notes {
-        let _ = writeln!(text, "note: {}", brief(note, 400));
     }
     text
 }
@@ -88,6 +90,17 @@ fn optional(text: &mut String, app: &AppRecord) {
     );
 }
 
+/// The column of the top stall's share, which only CSV has by itself.
+pub(crate) const TOP_SHARE: &str = "top stall share";
+
+/// The top stall of `stack` with its share.
+pub(super) fn top_cell(stack: &BTreeMap<String, f64>) -> Cell {
+    match top_stall(stack) {
+        Some((cause, share)) => Cell::Noted(cause, percent(Some(share))),
+        None => NONE.into(),
+    }
+}
+
 /// A kernel or a launch in a table.
 struct Row<'a> {
     launch: Option<&'a KernelRecord>,
@@ -97,24 +110,26 @@ struct Row<'a> {
     places: usize,
 }
 
+impl Row<'_> {
+    fn stalls(&self) -> &BTreeMap<String, f64> {
+        &self.group.sum.stall_fractions
+    }
+}
+
 /// The names of kernels and launches, what `own` says of them, and what is said of both.
 fn columns<'a>(own: &[Column<Row<'a>>]) -> Vec<Column<Row<'a>>> {
     let name: Column<Row<'_>> =
         ("kernel", |row| Cell::Titled(row.group.label.clone(), row.group.sum.name.clone()));
-    let measures: [Column<Row<'_>>; 7] = [
+    let measures: [Column<Row<'_>>; 9] = [
         ("cycles", |row| Cell::Count(row.group.sum.cycles)),
         ("thread IPC", |row| Cell::number(row.group.ipc(), 2)),
-        ("max occupancy", |row| percent(Some(row.group.sum.occupancy)).into()),
-        ("L1 hit", |row| percent(row.group.sum.l1.hit_rate()).into()),
-        ("L2 hit", |row| percent(row.group.sum.l2.hit_rate()).into()),
+        ("max occupancy", |row| Cell::Share(Some(row.group.sum.occupancy))),
+        ("L1 hit", |row| Cell::Share(row.group.sum.l1.hit_rate())),
+        ("L2 hit", |row| Cell::Share(row.group.sum.l2.hit_rate())),
         ("DRAM GB/s", |row| Cell::number(row.group.dram_gb_per_s(row.core_mhz), row.places)),
-        ("top stall", |row| {
-            let top = top_cause(&row.group.sum.stall_fractions);
-            let words = |(cause, share): (&str, _)| {
-                format!("{} {}", cause.replace('_', " "), percent(Some(share)))
-            };
-            top.map(words).into()
-        }),
+        (NO_CTA, |row| Cell::Share(no_cta(row.stalls()))),
+        (TOP_SHARE, |row| Cell::Share(top_stall(row.stalls()).map(|(_, share)| share))),
+        ("top stall", |row| top_cell(row.stalls())),
     ];
     [&[name], own, &measures].concat()
 }
@@ -131,7 +146,8 @@ pub(crate) fn kernel_table(
     let core_mhz = analysis.machine.core_mhz;
     let row = |group| Row { launch: None, group, core_mhz, places };
     let rows = groups(&[(analysis, app)], most).into_iter().map(row);
-    Table::new(&columns(&[launches]), rows)
+    let table = Table::new(&columns(&[launches]), rows).left(&[0, 10]);
+    table.dropping(&["max occupancy", "launches", "L2 hit", "L1 hit"])
 }
 
 /// Every launch of `app`.
@@ -145,5 +161,5 @@ pub(crate) fn launch_table(app: &AppRecord, core_mhz: f64) -> Table {
     ];
     let launches = app.kernels.iter().zip(Group::each(app));
     let row = |(launch, group)| Row { launch: Some(launch), group, core_mhz, places: 2 };
-    Table::new(&columns(&launch), launches.map(row))
+    Table::new(&columns(&launch), launches.map(row)).without(&[TOP_SHARE])
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::document::{Cell, Column, Table};
+use super::{Cell, Column, Table, wrapped};
 use crate::format::{brief, bytes, duration, float};
 use crate::mix::names;
 use crate::results::{CellEstimate, CellRecord, FailedCell, SweepEstimate};
@@ -14,7 +14,7 @@ const FAILURES: usize = 10;
 /// The cells of a plan as text, one per line, then how many there are, what those that have
 /// not ended are thought to take and what that rests on.
 #[must_use]
-pub fn planned(estimate: &SweepEstimate) -> String {
+pub fn planned(estimate: &SweepEstimate, width: Option<usize>) -> String {
     let cells = &estimate.cells;
     let schemes =
         names(cells.iter().map(|one| (&*one.cell.scheme, &one.cell.parameters)).collect());
@@ -30,7 +30,7 @@ pub fn planned(estimate: &SweepEstimate) -> String {
         ("state", |(one, _)| state(one).to_owned().into()),
     ];
     let table = Table::new(&columns, cells.iter().zip(&schemes)).left(&[1, 2, 3, 8]);
-    let mut said = table.terminal() + "\n";
+    let mut said = table.dropping(&["memory", "runs", "seed"]).terminal(width) + "\n";
     refusals(&mut said, cells);
     other_builds(&mut said, &estimate.other_builds);
     let _ = writeln!(
@@ -54,7 +54,7 @@ pub fn planned(estimate: &SweepEstimate) -> String {
         duration(estimate.longest_seconds()),
         estimate.basis
     );
-    said
+    wrapped(&said, width)
 }
 
 /// How many cells there are, and how many are to be run where some have ended.
@@ -130,7 +130,7 @@ fn unnumbered(name: &str) -> &str {
 
 /// Cells that failed or were refused, with why: the first ones.
 #[must_use]
-pub fn failures(failed: &[FailedCell]) -> String {
+pub fn failures(failed: &[FailedCell], width: Option<usize>) -> String {
     let mut text = String::new();
     for one in failed.iter().take(FAILURES) {
         let cell = &one.cell;
@@ -142,7 +142,7 @@ pub fn failures(failed: &[FailedCell]) -> String {
     if failed.len() > FAILURES {
         let _ = writeln!(text, "failed: {} more", failed.len() - FAILURES);
     }
-    text
+    wrapped(&text, width)
 }
 
 #[cfg(test)]
@@ -169,7 +169,7 @@ mod tests {
             ..CellEstimate::default()
         };
         let cells = vec![one(7, "5", 0), one(8, "5", 1), one(9, "9", 0)];
-        let text = planned(&SweepEstimate { cells, ..SweepEstimate::default() });
+        let text = planned(&SweepEstimate { cells, ..SweepEstimate::default() }, None);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[2].trim_start().starts_with("8 "), "{text}");
         assert!(lines[2].contains("a + b") && lines[2].contains("w:window=5 "), "{text}");
@@ -192,10 +192,10 @@ mod tests {
         let cells = vec![one(10_000, None), one(5000, None), one(90_000, Some(true))];
         let estimate =
             SweepEstimate { cells, core_seconds: 100, threads: 4, ..SweepEstimate::default() };
-        let text = planned(&estimate);
+        let text = planned(&estimate, None);
         let words = "At most 3 nodes of 4 threads are of use: the longest cell takes 10 s of one";
         assert!(text.contains(words), "{text}");
-        assert!(planned(&SweepEstimate::default()).contains("At most 1 node of"));
+        assert!(planned(&SweepEstimate::default(), None).contains("At most 1 node of"));
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         let reported = |builds: &[(&str, u64)]| {
             let other_builds = builds.iter().map(|&(name, count)| (name.to_owned(), count));
             let other_builds = other_builds.collect();
-            planned(&SweepEstimate { other_builds, ..SweepEstimate::default() })
+            planned(&SweepEstimate { other_builds, ..SweepEstimate::default() }, None)
         };
         assert!(!reported(&[]).contains("build"));
         let one = reported(&[("0.0.9+1", 1)]);
@@ -220,9 +220,9 @@ mod tests {
     #[test]
     fn many_failures_are_counted() {
         let failed = vec![FailedCell::new(CellRecord::default(), vec!["no".into()]); 12];
-        assert_eq!(failures(&failed).lines().count(), 11);
-        assert!(failures(&failed).ends_with("failed: 2 more\n"));
+        assert_eq!(failures(&failed, None).lines().count(), 11);
+        assert!(failures(&failed, None).ends_with("failed: 2 more\n"));
         let refused = FailedCell { refused: true, ..failed[0].clone() };
-        assert!(failures(&[refused]).starts_with("refused: "));
+        assert!(failures(&[refused], None).starts_with("refused: "));
     }
 }

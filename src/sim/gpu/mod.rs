@@ -133,6 +133,22 @@ impl<'a> Gpu<'a> {
         self
     }
 
+    /// Counting stalls, cache look-ups and bank conflicts by instruction: no cycle moves. Without
+    /// profiles of earlier runs, which do not say where in an interval a warp waits.
+    #[must_use]
+    pub fn with_hot_spots(mut self) -> Self {
+        self.shared_state.count_instructions(self.sms.len());
+        self.sms.iter_mut().for_each(Sm::attribute_stalls);
+        self
+    }
+
+    /// Keeping the lives of all CTAs that retire.
+    #[must_use]
+    pub fn with_cta_spans(mut self) -> Self {
+        self.shared_state.spans.get_or_insert_default();
+        self
+    }
+
     /// Runs to the end under one plan; `watch` gets now and then the number of warp
     /// instructions issued since its last call.
     ///
@@ -385,6 +401,7 @@ impl<'a> Gpu<'a> {
             return Err(MachineError::Starved { app: app.index() });
         }
         self.check_ctas()?;
+        self.sms.iter_mut().for_each(|sm| sm.charge_all(&mut self.shared_state));
         let now = self.shared_state.queue.now();
         self.note_residency();
         let moved = (0..self.apps.len()).map(|app| self.moved(app)).collect();
@@ -410,6 +427,7 @@ impl<'a> Gpu<'a> {
             profiles: self.shared_state.images(),
             kernels: self.shared_state.counts,
             spans: self.shared_state.spans.unwrap_or_default(),
+            hot: self.shared_state.hot.map_or_else(Vec::new, |hot| hot.into_launches()),
             passed: self.shared_state.memory_system.passed,
         })
     }

@@ -6,6 +6,7 @@ use crate::counters::{CacheCounts, KernelCounts, SmCounts, TlbCounts};
 use crate::dram::ChannelCounters;
 use crate::gpu::app::{AppMoved, AppOutcome};
 use crate::gpu::timeline::{CtaSpan, Residency, Sample};
+use crate::hot::InstructionCounts;
 use crate::interval::ProfileImage;
 
 /// What a run leaves.
@@ -39,7 +40,11 @@ pub struct Outcome {
     pub channels: Vec<ChannelCounters>,
     /// What was found of each code, for a later run; empty when nothing was new.
     pub profiles: Vec<ProfileImage>,
-    /// Every CTA in the order of their ends, where the run is a part of a whole.
+    /// By launch and instruction of its code; empty unless
+    /// [`Gpu::with_hot_spots`](crate::Gpu::with_hot_spots), and for launches that ran nothing.
+    pub hot: Vec<Vec<InstructionCounts>>,
+    /// Every CTA that retired in the order of their ends, where the run is a part of a whole or
+    /// [`Gpu::with_cta_spans`](crate::Gpu::with_cta_spans).
     pub spans: Vec<CtaSpan>,
     /// Sectors of reads of data that launches outside the run have in the L2.
     pub passed: u64,

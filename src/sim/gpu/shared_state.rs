@@ -5,6 +5,7 @@ use gpumodel_core::units::{AppId, Cycle, to_usize};
 use crate::counters::KernelCounts;
 use crate::gpu::event_queue::{Event, EventQueue};
 use crate::gpu::timeline::CtaSpan;
+use crate::hot::{HotSpots, InstructionCounts};
 use crate::interval::{Profile, ProfileImage};
 use crate::memory::MemorySystem;
 use crate::memory::packet::{Packet, RequestKind};
@@ -35,6 +36,8 @@ pub(crate) struct SharedState {
     windows: Vec<Windows>,
     /// Lives of CTAs that have ended, where they are wanted.
     pub(crate) spans: Option<Vec<CtaSpan>>,
+    /// Counts by instruction, where they are wanted.
+    pub(crate) hot: Option<Box<HotSpots>>,
 }
 
 impl SharedState {
@@ -50,7 +53,21 @@ impl SharedState {
         let counts = app_of.iter().map(|&app| KernelCounts { app, ..Default::default() });
         let counts = counts.collect();
         let queue = EventQueue::new();
-        Self { queue, counts, memory_system, mmu, profiles, profile_of, windows, spans: None }
+        let (spans, hot) = (None, None);
+        Self { queue, counts, memory_system, mmu, profiles, profile_of, windows, spans, hot }
+    }
+
+    /// Counts by instruction on `sms` SMs from now on; before anything ran.
+    pub(crate) fn count_instructions(&mut self, sms: usize) {
+        self.hot = Some(Box::new(HotSpots::new(self.counts.len(), sms)));
+        self.profiles.iter_mut().for_each(Profile::keep_gaps);
+    }
+
+    /// The counts of a launch by instruction, where they are wanted, and its profile.
+    pub(crate) fn hot_rows(&mut self, kernel: u32) -> Option<(&mut [InstructionCounts], &Profile)> {
+        let profile = &self.profiles[to_usize(self.profile_of[to_usize(kernel)])];
+        let rows = self.hot.as_mut()?.rows(kernel, profile.instructions());
+        Some((rows, profile))
     }
 
     /// The profile of a launch's code.

@@ -179,6 +179,16 @@ pub(crate) struct Profile {
     steps: Vec<Step>,
     /// Stretches from an image.
     loaded: usize,
+    /// What the steps leave out, where it is wanted.
+    gaps: Option<InstructionGaps>,
+}
+
+/// The gaps before each instruction of every stretch.
+#[derive(Debug, Default)]
+struct InstructionGaps {
+    all: Vec<Gaps>,
+    /// By stretch: where its instructions begin in `all`.
+    first: Vec<u32>,
 }
 
 /// Where a stretch begins: segment, offset in it, dependency state.
@@ -224,7 +234,26 @@ impl Profile {
             keys: Vec::new(),
             steps: Vec::new(),
             loaded: 0,
+            gaps: None,
         }
+    }
+
+    /// The same, keeping the gaps before each instruction; before the first stretch.
+    pub(crate) fn keep_gaps(&mut self) {
+        debug_assert!(self.stretches.is_empty(), "stretches of an image have no gaps");
+        self.gaps = Some(InstructionGaps::default());
+    }
+
+    /// The gaps before an instruction of a stretch; none where they are not kept.
+    pub(crate) fn gaps_before(&self, stretch: u32, instruction: u32) -> Gaps {
+        let Some(gaps) = &self.gaps else { return Gaps::default() };
+        let first = self.step(self.stretch(stretch).first).instruction;
+        gaps.all[to_usize(gaps.first[to_usize(stretch)] + instruction - first)]
+    }
+
+    /// Static instructions.
+    pub(crate) fn instructions(&self) -> usize {
+        self.decoded.len()
     }
 
     /// The cache lines of the code.
@@ -272,8 +301,12 @@ impl Profile {
     fn walk(&mut self, segment: Segment, offset: u32, state: StateId) -> u32 {
         let first = to_u32(self.steps.len());
         let state = State::clone(self.states.get(state));
-        let outcome =
-            Walk::new(&self.rules, state, &mut self.steps).run(&self.decoded, segment, offset);
+        let gaps = self.gaps.as_mut().map(|gaps| {
+            gaps.first.push(to_u32(gaps.all.len()));
+            &mut gaps.all
+        });
+        let walk = Walk::new(&self.rules, state, &mut self.steps, gaps);
+        let outcome = walk.run(&self.decoded, segment, offset);
         let stretch = Stretch {
             first,
             count: to_u32(self.steps.len()) - first,

@@ -34,6 +34,8 @@ pub(super) struct Walk<'a> {
     next: u32,
     /// The current step, without its cycles, first instruction and end.
     step: Step,
+    /// The gaps before each instruction go here, where they are wanted.
+    gaps: Option<&'a mut Vec<Gaps>>,
 }
 
 const EMPTY_STEP: Step = Step {
@@ -56,10 +58,16 @@ pub(super) struct Outcome {
 }
 
 impl<'a> Walk<'a> {
-    /// Begins in `state`, whose times count from cycle 0; steps go to `steps`.
-    pub(super) fn new(rules: &'a Rules, state: State, steps: &'a mut Vec<Step>) -> Self {
-        let mut walk =
-            Self { rules, last: 0, step_begin: 0.0, next: 0, step: EMPTY_STEP, state, steps };
+    /// Begins in `state`, whose times count from cycle 0; steps go to `steps`, the gaps before
+    /// each instruction to `gaps`.
+    pub(super) fn new(
+        rules: &'a Rules,
+        state: State,
+        steps: &'a mut Vec<Step>,
+        gaps: Option<&'a mut Vec<Gaps>>,
+    ) -> Self {
+        let step = EMPTY_STEP;
+        let mut walk = Self { rules, last: 0, step_begin: 0.0, next: 0, step, state, steps, gaps };
         walk.step_begin = walk.clock();
         walk
     }
@@ -157,9 +165,13 @@ impl<'a> Walk<'a> {
         }
         let banks = self.busy_until(BANKS).saturating_sub(COLLECTED);
         let at = ready.max(self.busy_until(unit)).max(banks);
-        self.step.gaps.fetch += fetched - free;
-        self.step.gaps.registers += ready - fetched;
-        self.step.gaps.units += at - ready;
+        let gaps = Gaps { fetch: fetched - free, registers: ready - fetched, units: at - ready };
+        self.step.gaps.fetch += gaps.fetch;
+        self.step.gaps.registers += gaps.registers;
+        self.step.gaps.units += gaps.units;
+        if let Some(all) = &mut self.gaps {
+            all.push(gaps);
+        }
         at
     }
 

@@ -142,11 +142,7 @@ fn slot_of(line: u64, out: &mut Vec<LineRequest>) -> &mut LineRequest {
 /// are the distinct words of the busiest bank. A full warp of 64-bit words takes
 /// two, of 128-bit words four; lanes that read the same words share them.
 pub(crate) fn bank_passes(access: &Access, width: u64, shared: &SharedSpec) -> u32 {
-    let bank_bytes = u64::from(shared.bank_bytes.max(1));
-    let words = match shared.conflicts {
-        BankConflicts::AllWords => width.div_ceil(bank_bytes).clamp(1, 4),
-        BankConflicts::FirstWord => 1,
-    };
+    let (bank_bytes, words) = words_of_lane(width, shared);
     let firsts = || access.active().map(|(_, address)| quotient(address, bank_bytes));
     if is_run(firsts(), words, shared.banks.clamp(1, 64).into()) {
         return 1;
@@ -158,6 +154,28 @@ pub(crate) fn bank_passes(access: &Access, width: u64, shared: &SharedSpec) -> u
         }
     }
     seen.busiest()
+}
+
+/// Passes that the distinct words of the access would need if they were spread evenly over the
+/// banks.
+#[cold]
+pub(crate) fn fewest_passes(access: &Access, width: u64, shared: &SharedSpec) -> u32 {
+    let (bank_bytes, words) = words_of_lane(width, shared);
+    let firsts = access.active().map(|(_, address)| quotient(address, bank_bytes));
+    let mut all: Vec<u64> = firsts.flat_map(|first| first..first.saturating_add(words)).collect();
+    all.sort_unstable();
+    all.dedup();
+    to_u32(all.len().div_ceil(to_usize(shared.banks.clamp(1, 64))))
+}
+
+/// Bytes of a bank's word, and the words of a lane that conflict.
+fn words_of_lane(width: u64, shared: &SharedSpec) -> (u64, u64) {
+    let bank_bytes = u64::from(shared.bank_bytes.max(1));
+    let words = match shared.conflicts {
+        BankConflicts::AllWords => width.div_ceil(bank_bytes).clamp(1, 4),
+        BankConflicts::FirstWord => 1,
+    };
+    (bank_bytes, words)
 }
 
 /// Whether lanes whose words begin at `firsts`, `words` each, read one word of each of

@@ -180,7 +180,9 @@ impl Sm {
             let slot = self.free_slot(first.map(|first| first + turn));
             self.started += 1;
             let (profile, counts) = shared_state.profile_and_counts(kernel);
-            if let Some(warp) = Warp::start(path, (kernel, cta), self.started, profile, counts) {
+            let warp = Warp::start(path, (kernel, cta), self.started, profile, counts);
+            if let Some(mut warp) = warp {
+                warp.log = shared_state.hot.as_ref().map(|_| Box::default());
                 self.warps[slot] = Some(warp);
                 warps.push(to_u16(slot));
             }
@@ -222,6 +224,7 @@ impl Sm {
 
     /// A warp has ended and its accesses are done.
     pub(super) fn end_warp(&mut self, warp: u16, shared_state: &mut SharedState) {
+        self.charge(warp, shared_state);
         let scheduler = self.issue.scheduler_of(warp);
         self.issue.schedulers[scheduler].leave(warp);
         let ended = self.warps[usize::from(warp)].take().expect("only resident warps end");

@@ -5,6 +5,7 @@ pub(crate) mod coalesce;
 mod cta;
 mod cta_resources;
 mod fetch;
+mod hot;
 mod line_cache;
 mod lsu;
 mod params;
@@ -157,6 +158,7 @@ impl Sm {
         let mut finished = std::mem::take(&mut self.finished);
         self.issue.schedulers[index].completed(&mut finished, &mut shared_state.counts);
         for &(warp, early) in &finished {
+            self.charge_interval(warp, shared_state);
             self.go_on(warp, early, shared_state);
         }
         finished.clear();
@@ -176,11 +178,11 @@ impl Sm {
             return self.issue.settle(index, shared_state);
         }
         if matches!(blocked, Blocked::Draining | Blocked::Leaving) {
-            self.unblock(warp, blocked);
+            self.unblock(warp, blocked, shared_state);
             return self.end_warp(warp, shared_state);
         }
         if blocked != Blocked::No {
-            self.unblock(warp, blocked);
+            self.unblock(warp, blocked, shared_state);
             let kernel = self.warp(warp).kernel;
             let profile = shared_state.profile(kernel);
             let resident =
@@ -245,7 +247,7 @@ impl Sm {
     fn leave_queue(&mut self, warp: u16, shared_state: &mut SharedState) {
         let index = self.issue.scheduler_of(warp);
         self.issue.advance(index, shared_state);
-        self.unblock(warp, Blocked::Queue);
+        self.unblock(warp, Blocked::Queue, shared_state);
         self.warp(warp).lead = 0;
         if let IntervalEnd::Access { instruction, slot } = self.warp(warp).interval_end {
             self.issue_access(warp, instruction, slot, shared_state);
@@ -320,18 +322,19 @@ impl Sm {
         resident.blocked = blocked;
         let kernel = resident.kernel;
         let long = resident.waits_long();
-        self.issue.schedulers[index].note_wait(kernel, cause(blocked), true);
+        self.issue.schedulers[index].note_wait(warp, kernel, cause(blocked), true);
         if long {
             self.issue.schedulers[index].leave(warp);
         }
     }
 
-    fn unblock(&mut self, warp: u16, blocked: Blocked) {
+    fn unblock(&mut self, warp: u16, blocked: Blocked, shared_state: &mut SharedState) {
+        self.charge(warp, shared_state);
         let index = self.issue.scheduler_of(warp);
         let resident = self.warp(warp);
         resident.blocked = Blocked::No;
         let kernel = resident.kernel;
-        self.issue.schedulers[index].note_wait(kernel, cause(blocked), false);
+        self.issue.schedulers[index].note_wait(warp, kernel, cause(blocked), false);
     }
 
     /// A warp's access is done: wakes the warp when that was what it waited for.

@@ -31,18 +31,21 @@ pub(super) struct Mark {
     unknown: u64,
     constants: u64,
     fetch: FetchCounts,
+    /// Parts of the warp's log.
+    logged: usize,
 }
 
 impl Mark {
-    fn new(stretch: u32, interval: &IssueInterval, counts: &KernelCounts) -> Self {
+    fn new(warp: &Warp, interval: &IssueInterval, counts: &KernelCounts) -> Self {
         Self {
-            stretch,
+            stretch: warp.stretch,
             repetitions: 0,
             interval: *interval,
             by_unit: counts.by_unit,
             unknown: counts.unknown_opcodes,
             constants: counts.constant.without_address,
             fetch: counts.fetch,
+            logged: warp.log.as_ref().map_or(0, |log| log.len()),
         }
     }
 
@@ -95,11 +98,14 @@ impl Warp {
                 let round = interval.slots - mark.interval.slots;
                 let times = self.rounds(ahead / u64::from(mark.repetitions), interval.slots, round);
                 mark.repeat(times, interval, counts);
+                if let Some(log) = &mut self.log {
+                    log.repeat(mark.logged, times);
+                }
                 let passed = u64::from(times) * u64::from(mark.repetitions);
                 counts.thread_instructions += self.stream.pass(passed, round / mark.repetitions);
             }
         }
-        Some(Mark::new(self.stretch, interval, counts))
+        Some(Mark::new(self, interval, counts))
     }
 
     /// How many of the `ahead` rounds of `round` instructions go into an interval that

@@ -172,6 +172,9 @@ impl Sm {
         let index = self.issue.scheduler_of(warp);
         self.issue.advance(index, shared_state);
         let (blocked, waking) = (self.warp(warp).blocked, self.warp(warp).waking);
+        if blocked == Blocked::No {
+            self.charge(warp, shared_state);
+        }
         let next = match blocked {
             Blocked::Stopped | Blocked::Draining | Blocked::Leaving => return,
             Blocked::No => match self.issue.schedulers[index].take_out(warp) {
@@ -194,7 +197,7 @@ impl Sm {
             }
         };
         if blocked != Blocked::No {
-            self.unblock(warp, blocked);
+            self.unblock(warp, blocked, shared_state);
         }
         self.warp(warp).next = next;
         self.block(warp, Blocked::Stopped);
@@ -274,7 +277,9 @@ impl Sm {
         self.issue.advance_all(shared_state);
         let members = self.members(slot);
         let cta = self.ctas[slot].take().expect("a CTA that leaves is resident");
-        members.iter().for_each(|&warp| self.unblock(warp, Blocked::Stopped));
+        for &warp in &members {
+            self.unblock(warp, Blocked::Stopped, shared_state);
+        }
         let warps = members.iter().filter_map(|&warp| self.warps[usize::from(warp)].take());
         let warps = warps.collect();
         self.resources.give_back(&cta.need, cta.place);
@@ -335,7 +340,7 @@ impl Sm {
         for &warp in members {
             let index = self.issue.scheduler_of(warp);
             self.issue.advance(index, shared_state);
-            self.unblock(warp, Blocked::Stopped);
+            self.unblock(warp, Blocked::Stopped, shared_state);
             let resident = self.warp(warp);
             resident.lead = 0;
             let age = resident.age;

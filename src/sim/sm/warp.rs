@@ -8,6 +8,7 @@ use crate::counters::KernelCounts;
 use crate::gpu::feed::WarpStream;
 use crate::interval::{Profile, SlotId, StateId, Step, StepEnd, StretchEnd};
 use crate::sm::fetch::Window;
+use crate::sm::hot::IssueLog;
 use crate::sm::scheduler::issue_bandwidth::{Claim, ISSUE};
 use crate::sm::scheduler::issue_interval::{IssueInterval, Running};
 use crate::sm::warp_path::Path;
@@ -110,6 +111,8 @@ pub(super) struct Warp {
     pub(super) delivered: Option<u32>,
     /// How it continues, while it is stopped.
     pub(super) next: Next,
+    /// What it issues, where stalls are attributed to instructions.
+    pub(super) log: Option<Box<IssueLog>>,
 }
 
 impl Warp {
@@ -144,6 +147,7 @@ impl Warp {
             issued: 0,
             delivered: None,
             next: Next::IssueInterval,
+            log: None,
         };
         warp.enter(profile, segment, 0, profile.fresh());
         warp.count_added(profile, counts);
@@ -182,6 +186,9 @@ impl Warp {
         mut window: Option<&mut Window<'_>>,
     ) -> IssueInterval {
         let mut interval = IssueInterval::default();
+        if let Some(log) = &mut self.log {
+            log.begin();
+        }
         let mut mark = None;
         let interval_end = loop {
             if let Some(interval_end) =
@@ -266,6 +273,9 @@ impl Warp {
         interval: &mut IssueInterval,
     ) -> Option<IntervalEnd> {
         interval.add(step.cycles, step.slots, &step.demand, step.gaps);
+        if let Some(log) = &mut self.log {
+            log.add(self.stretch, step);
+        }
         for (sum, &n) in counts.by_unit.iter_mut().zip(&step.mix) {
             *sum += u64::from(n);
         }
@@ -280,6 +290,29 @@ impl Warp {
                 counts.thread_instructions += self.stream.skip(step.slots - 1);
                 Some(IntervalEnd::Access { instruction, slot })
             }
+        }
+    }
+
+    /// The instruction at which it stands: the load whose result it needs, the instruction that
+    /// it could not issue, its last access while these end, else the last instruction that it
+    /// issued, as a barrier. `None` without a log.
+    pub(super) fn stands_at(&self, profile: &Profile) -> Option<u32> {
+        let log = self.log.as_ref()?;
+        match (self.blocked, self.interval_end) {
+            (Blocked::Load(slot), _) => log.load_of(slot),
+            (Blocked::Queue, IntervalEnd::Access { instruction, .. }) => Some(instruction),
+            (Blocked::Fetch, _) => Some(profile.step(self.step).instruction + self.handed),
+            (Blocked::Draining, _) => log.last_access().or(log.last()),
+            (
+                Blocked::No
+                | Blocked::Queue
+                | Blocked::Barrier(_)
+                | Blocked::Fence
+                | Blocked::Groups(_)
+                | Blocked::Leaving
+                | Blocked::Stopped,
+                _,
+            ) => log.last(),
         }
     }
 

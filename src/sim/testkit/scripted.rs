@@ -313,24 +313,29 @@ impl Script {
 
     /// Runs it alone; may fail.
     pub(crate) fn try_run(&self, resolved: &Resolved) -> Result<Outcome, MachineError> {
-        self.run_apps(resolved, 1, &[])
+        self.run_apps(resolved, 1, |gpu| gpu)
     }
 
     /// Runs it with the profiles of an earlier run.
     pub(crate) fn run_knowing(&self, resolved: &Resolved, images: &[ProfileImage]) -> Outcome {
-        self.run_apps(resolved, 1, images).unwrap()
+        self.run_apps(resolved, 1, |gpu| gpu.with_profiles(images)).unwrap()
+    }
+
+    /// Runs it alone, counting by instruction.
+    pub(crate) fn run_hot(&self, resolved: &Resolved) -> Outcome {
+        self.run_apps(resolved, 1, |gpu| gpu.with_hot_spots()).unwrap()
     }
 
     /// Runs it as `apps` applications at once without partition.
     pub(crate) fn run_side_by_side(&self, resolved: &Resolved, apps: u16) -> Outcome {
-        self.run_apps(resolved, apps, &[]).unwrap()
+        self.run_apps(resolved, apps, |gpu| gpu).unwrap()
     }
 
     fn run_apps(
         &self,
         resolved: &Resolved,
         apps: u16,
-        images: &[ProfileImage],
+        prepare: impl for<'g> FnOnce(Gpu<'g>) -> Gpu<'g>,
     ) -> Result<Outcome, MachineError> {
         let machine = &resolved.machine;
         let (standard, mapping) = memory_of(resolved);
@@ -344,7 +349,7 @@ impl Script {
             end: End::default(),
             part: None,
         };
-        let gpu = Gpu::new(setup, self).unwrap().with_profiles(images);
+        let gpu = prepare(Gpu::new(setup, self).unwrap());
         gpu.run(&whole(resolved, apps), &mut |_| ())
     }
 }

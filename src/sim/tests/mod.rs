@@ -8,6 +8,7 @@ mod constant;
 mod crossbar;
 mod facts;
 mod fetch;
+mod hot;
 mod interval;
 mod issue;
 mod latency;

@@ -39,14 +39,14 @@ fn run(spec: &str, text: &str) -> DramRecord {
     job.run("list", text.as_bytes(), RequestFormat::Coordinates, None).unwrap()
 }
 
-/// Whether `value` lies between the least and the most of `peers`, widened by `slack`.
+/// Whether `value` is between the least and the most of `peers`, widened by `slack`.
 fn between(value: f64, peers: &[Peer], of: fn(&Peer) -> f64, slack: f64) -> bool {
     let least = peers.iter().map(of).fold(f64::INFINITY, f64::min);
     let most = peers.iter().map(of).fold(0.0, f64::max);
     value >= least * (1.0 - slack) && value <= most * (1.0 + slack)
 }
 
-/// What disagrees, in words.
+/// The disagreements, in words.
 fn disagreements(spec: &str, configs: &[&str], list: (&str, u32, &str, &str)) -> Vec<String> {
     let (organisation, bytes, pattern, rate) = list;
     let peers = peers(configs, list);

@@ -1,5 +1,5 @@
-//! Do copies between the channels of a stack keep every rule, end, and leave ordinary
-//! requests to the other banks alone? And how long does a page take?
+//! Do copies between the channels of a stack keep every rule, end, and not disturb
+//! requests to the other banks? And how long does a page take?
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ use super::traffic::option_words;
 /// The standards that have MIGRATION.
 const STANDARDS: [&str; 3] = ["ugpu-hbm", "ugpu-hbm-900", "ugpu-hbm-900-ns"];
 
-/// Requests and copies for a stack, and what the controllers were told.
+/// Requests and copies for a stack, and the settings of the controllers.
 #[derive(Clone, Debug)]
 struct Scene {
     standard: usize,
-    /// What is different from the standard: pseudo channels, buses, clocks of ACT.
+    /// Differences from the standard: pseudo channels, buses, clocks of ACT.
     organisation: [(&'static str, u8); 3],
     options: Vec<(&'static str, &'static str)>,
     /// Clocks since the request before, writes, and channel, group, bank, row, column
@@ -225,7 +225,7 @@ fn a_group_that_reads_waits_for_what_was_copied_into_it() {
 }
 
 #[test]
-fn copies_go_on_beside_full_queues() {
+fn copies_proceed_while_queues_are_full() {
     let standard = load(&[]);
     let mut stack = Stack::new(&standard, &standard.controller, true);
     // Every channel reads one open row after the other of group 0 without a pause.

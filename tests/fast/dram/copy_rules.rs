@@ -1,5 +1,5 @@
-//! The rules of MIGRATION, written down a second time: from when banks, bus and vias
-//! are in use, not from the gaps between commands.
+//! The rules of MIGRATION, implemented a second time: from the times in which banks, bus
+//! and vias are in use, not from the gaps between commands.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -59,7 +59,7 @@ pub(super) fn check_migrations(standard: &MemoryStandard, logs: &[Vec<Issued>]) 
     check_halves(logs);
 }
 
-/// In every clock as many columns leave as arrive, each over vias of its own.
+/// In every clock as many columns leave as arrive, each over separate vias.
 fn check_halves(logs: &[Vec<Issued>]) {
     let mut parts: BTreeMap<u64, [usize; 3]> = BTreeMap::new();
     for issued in logs.iter().flatten().filter(|issued| issued.command.is_migration()) {
@@ -96,8 +96,8 @@ fn check_rows_last(clocks: &Clocks<'_>, commands: &[Issued]) {
             }
             Command::PrechargeAll => {
                 let lane = part(clocks.0, Level::PseudoChannel, issued.bank);
-                let beside = |bank| part(clocks.0, Level::PseudoChannel, bank) == lane;
-                let late = |(&bank, &until): (&u32, &u64)| !beside(bank) || last >= until;
+                let same_lane = |bank| part(clocks.0, Level::PseudoChannel, bank) == lane;
+                let late = |(&bank, &until): (&u32, &u64)| !same_lane(bank) || last >= until;
                 assert!(needed.iter().all(late), "{issued:?}");
             }
             _ => {}
@@ -175,15 +175,15 @@ fn check_undisturbed(standard: &MemoryStandard, commands: &[Issued], made: &[Iss
     let (first, last) = (made[0], made[made.len() - 1]);
     let meddles = |issued: &&Issued| {
         let lane = |bank| part(standard, Level::PseudoChannel, bank);
-        let beside = lane(issued.bank) == lane(first.bank);
-        let here = issued.command.is_for_all_banks() && beside || issued.bank == first.bank;
+        let same_lane = lane(issued.bank) == lane(first.bank);
+        let here = issued.command.is_for_all_banks() && same_lane || issued.bank == first.bank;
         let other = !is_half(issued.command) && issued.command != Command::MigrateThrough;
         here && other && (first.clock..=last.clock).contains(&issued.clock)
     };
     assert_eq!(commands.iter().find(meddles), None, "{made:?}");
 }
 
-/// What the copy of a page between idle channels sends, broken by `change`: does one
+/// The commands of a page copy between idle channels, broken by `change`: does one
 /// of the checks see it?
 fn is_seen(change: impl Fn(&mut [Vec<Issued>])) -> bool {
     let (standard, copies) = (load(&[]), page());
@@ -208,7 +208,7 @@ fn other(clock: u64, command: Command) -> Issued {
 }
 
 #[test]
-fn the_checker_sees_copies_that_were_not_asked_for() {
+fn the_checker_detects_unrequested_copies() {
     assert!(!is_seen(|_| {}));
     assert!(is_seen(|logs| first(&mut logs[5], Command::MigrateWrite).clock -= 1));
     assert!(is_seen(|logs| assert!(logs[5].pop().is_some())));
@@ -222,7 +222,7 @@ fn the_checker_sees_copies_that_were_not_asked_for() {
 }
 
 #[test]
-fn the_checker_sees_data_that_meets_and_rows_that_close_early() {
+fn the_checker_detects_data_collisions_and_early_precharges() {
     // Other vias would do as well, but not those on which data of a read is.
     let move_vias = |logs: &mut [Vec<Issued>]| {
         let vias = |issued: &Issued| issued.command == Command::MigrateThrough;

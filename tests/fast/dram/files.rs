@@ -1,4 +1,4 @@
-//! Is every memory file right: does it load, and does it stand for the device
+//! Is every memory file right: does it load, and does it describe the device
 //! that it names?
 
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ fn imported_timing_replaces_parameters_and_what_follows_from_them() {
 }
 
 #[test]
-fn a_slip_in_an_override_is_named() {
+fn a_mistyped_override_is_named() {
     let timing = BTreeMap::from([("tRCDD".to_owned(), 1.0)]);
     let error = MemoryStandard::load("ugpu-hbm", &gpumodel::models(), &timing).unwrap_err();
     assert!(error.to_string().contains("did you mean `tRCDRD`"), "{error}");

@@ -1,5 +1,5 @@
-//! Hand-made cases against the command lists of two other simulators: the same
-//! commands at the same clocks, no tolerance.
+//! Do hand-written cases give the command lists of two other simulators: the same
+//! commands at the same clocks, no tolerance?
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Is no rule of any standard broken? A checker of its own that reads the
+//! Is every rule of every standard kept? An independent checker reads only the
 //! command list and the timing table, and nothing of the controller.
 
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub(super) fn check_rows(standard: &MemoryStandard, commands: &[Issued]) {
     let mut rows: Vec<Option<u32>> = vec![None; banks];
     for issued in commands {
         let bank = usize::try_from(issued.bank).unwrap();
-        let beside = bank / lane * lane..(bank / lane + 1) * lane;
+        let lane_banks = bank / lane * lane..(bank / lane + 1) * lane;
         match issued.command {
             Command::Activate => {
                 assert_eq!(rows[bank], None, "{issued:?}");
@@ -62,8 +62,10 @@ pub(super) fn check_rows(standard: &MemoryStandard, commands: &[Issued]) {
                 assert_eq!(rows[bank].take(), Some(issued.row), "{issued:?}");
             }
             Command::Precharge => assert!(rows[bank].take().is_some(), "{issued:?}"),
-            Command::PrechargeAll => rows[beside].fill(None),
-            Command::RefreshAll => assert!(rows[beside].iter().all(Option::is_none), "{issued:?}"),
+            Command::PrechargeAll => rows[lane_banks].fill(None),
+            Command::RefreshAll => {
+                assert!(rows[lane_banks].iter().all(Option::is_none), "{issued:?}")
+            }
             Command::RefreshBank => assert_eq!(rows[bank], None, "{issued:?}"),
             Command::MigrateRead | Command::MigrateWrite => {
                 assert_eq!(rows[bank], Some(issued.row), "{issued:?}");
@@ -129,7 +131,10 @@ fn check(traffic: &Traffic) {
     check_rows(&standard, commands);
     check_buses(&standard, commands);
     check_refresh(&standard, options.refresh, commands);
-    assert!(!commands.iter().any(|issued| issued.command.is_migration()), "nobody asked for it");
+    assert!(
+        !commands.iter().any(|issued| issued.command.is_migration()),
+        "no unrequested migration"
+    );
     let mut tokens: Vec<u32> = outcome.done.iter().map(|done| done.token).collect();
     tokens.sort_unstable();
     let asked: Vec<u32> = (0..u32::try_from(traffic.requests.len()).unwrap()).collect();
@@ -155,7 +160,7 @@ proptest! {
 }
 
 #[test]
-fn the_checker_sees_a_command_that_comes_a_clock_early() {
+fn the_checker_detects_a_command_a_clock_early() {
     let standard =
         MemoryStandard::load("ugpu-hbm", &gpumodel::models(), &Default::default()).unwrap();
     let issued = |clock, command| Issued { clock, command, bank: 0, row: 5, column: 0 };

@@ -16,7 +16,7 @@ pub(super) fn load(overrides: &[(&str, f64)]) -> MemoryStandard {
     MemoryStandard::load("ugpu-hbm-900", &gpumodel::models(), &overrides).unwrap()
 }
 
-/// What a run did.
+/// The outcome of a run.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome {
     /// By channel.

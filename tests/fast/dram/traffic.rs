@@ -5,7 +5,7 @@ use gpumodel::sim::config::MemoryStandard;
 use gpumodel::sim::dram::{Channel, ControllerOptions, Done, Issued, Request};
 use proptest::prelude::*;
 
-/// A request list and what the controller was told.
+/// A request list and the controller's settings.
 #[derive(Clone, Debug)]
 pub(super) struct Traffic {
     /// Index into the standards' names.
@@ -16,7 +16,7 @@ pub(super) struct Traffic {
     pub(super) requests: Vec<(u8, bool, [u16; 5])>,
 }
 
-/// What a run did.
+/// The outcome of a run.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) commands: Vec<Issued>,

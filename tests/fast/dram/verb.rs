@@ -1,4 +1,4 @@
-//! Does the verb keep what the command line promises?
+//! Does `gpumodel dram` behave as its command line promises?
 
 use std::fs;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn addresses_and_coordinates_name_the_same_accesses() {
 }
 
 #[test]
-fn commands_are_listed_as_promised() {
+fn commands_are_listed_as_documented() {
     let folder = tempfile::tempdir().unwrap();
     let words = [&SPEC[..], &["--set", "act_clocks=2", "--commands", "commands.csv"]].concat();
     verb(folder.path(), "0 0x40 R\n", &words).assert().success();
@@ -82,7 +82,7 @@ fn every_promised_key_can_be_set() {
 }
 
 #[test]
-fn watermarks_of_zero_starve_nobody() {
+fn watermarks_of_zero_starve_no_request() {
     let folder = tempfile::tempdir().unwrap();
     for spec in ["ugpu-hbm", "hbm2", "warped-slicer-gddr5"] {
         let words = ["--spec", spec, "--set", "write_high=0", "--set", "write_low=0"];
@@ -101,7 +101,7 @@ fn a_year_of_silence_costs_nothing() {
 }
 
 #[test]
-fn a_year_of_silence_is_no_list() {
+fn a_year_of_silence_does_not_fill_the_list() {
     let words = [&SPEC[..], &["--set", "refresh=all-bank"]].concat();
     let error = refused("0 0 R\n# late\n1000000000000000 0 R\n", &words);
     assert!(error.contains("requests.txt:3: expected a CYCLE within 4294967296 clocks"), "{error}");

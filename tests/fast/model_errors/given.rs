@@ -1,4 +1,4 @@
-//! Do verbs take what users are likely to give them, or say what they would take?
+//! Do verbs accept likely arguments, or say what they expect?
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use assert_cmd::Command;
 
 use crate::synth::small;
 
-/// What the program says in `folder`, with its exit code.
+/// The program's output in `folder`, with its exit code.
 fn said(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::cargo_bin("gpumodel").unwrap();
     command.current_dir(folder).env("GPUMODEL_CACHE", folder.join("cache")).args(words);
@@ -42,6 +42,9 @@ fn a_scheme_is_shown_by_its_name() {
         assert!(code == Some(0) && text.contains("warped-slicer:window"), "{text}");
         assert!(!text.contains("left-over"), "{text}");
     }
+    let (_, text) = said(here, &["scheme", "list"]);
+    let rows = text.lines().filter(|line| line.contains("UGPU (ISCA 2025)")).count();
+    assert!(rows > 10 && !text.contains("warped-slicer:window"), "a line each: {text}");
     let (code, text) = said(here, &["scheme", "list", "warped-slicr"]);
     assert!(code == Some(2) && text.contains("did you mean warped-slicer?"), "{text}");
 }
@@ -53,13 +56,13 @@ fn a_store_shows_kernels_by_their_plain_names() {
     assert_eq!(at(&["synth", "saxpy", "--scale", "0.05", "-o", "t"]).0, Some(0));
     assert_eq!(at(&["convert", "t", "-o", "a.gpt"]).0, Some(0));
     let (_, table) = at(&["inspect", "a.gpt"]);
-    assert!(table.contains("\n saxpy ") && !table.contains("_Z5saxpy"), "{table}");
+    assert!(table.contains("\n  saxpy ") && !table.contains("_Z5saxpy"), "{table}");
     let (_, json) = at(&["inspect", "a.gpt", "--json", "-"]);
     assert!(json.contains("\"name\": \"_Z5saxpy"), "as traced: {json}");
 }
 
 #[test]
-fn a_scale_that_is_none_is_told_with_what_one_is() {
+fn a_malformed_scale_is_refused_with_the_valid_range() {
     let folder = tempfile::tempdir().unwrap();
     let (one, above) = ("expected one number, as scale=0.5, found ", "expected a number above 0");
     for (scale, words) in [
@@ -73,20 +76,20 @@ fn a_scale_that_is_none_is_told_with_what_one_is() {
         ("1e99", format!("scale 1e99, {above}, at most 1000000")),
     ] {
         let app = format!("synth:saxpy:scale={scale}");
-        let (code, told) = said(folder.path(), &["analyze", &app, "--machine", "v100"]);
-        assert!(code == Some(2) && told.contains(&words), "{app}: {told}");
+        let (code, reported) = said(folder.path(), &["analyze", &app, "--machine", "v100"]);
+        assert!(code == Some(2) && reported.contains(&words), "{app}: {reported}");
         // The same as the option of the verb that writes a folder.
         if words.starts_with("scale ") {
             let synth = ["synth", "saxpy", "--scale", scale, "-o", "t"];
-            let (code, told) = said(folder.path(), &synth);
-            assert!(code == Some(2) && told.contains(&words), "{scale}: {told}");
+            let (code, reported) = said(folder.path(), &synth);
+            assert!(code == Some(2) && reported.contains(&words), "{scale}: {reported}");
         }
     }
     assert!(!folder.path().join("t").exists());
 }
 
 #[test]
-fn a_model_that_is_named_without_what_belongs_to_it_is_suggested() {
+fn a_model_named_without_synth_or_scale_is_suggested() {
     let folder = tempfile::tempdir().unwrap();
     for (app, words) in [
         ("synth:ugpu-fwt:scal=0.1", "did you mean `ugpu-fwt:scale=0.1`?"),
@@ -97,30 +100,31 @@ fn a_model_that_is_named_without_what_belongs_to_it_is_suggested() {
         ("A=saxpy:scale=0.5", "(did you mean synth:saxpy:scale=0.5?)"),
         ("none", "no file or folder none; expected a store"),
     ] {
-        let (code, told) = said(folder.path(), &["analyze", app, "--machine", "v100"]);
-        assert!(code == Some(2) && told.contains(words), "{app}: {told}");
+        let (code, reported) = said(folder.path(), &["analyze", app, "--machine", "v100"]);
+        assert!(code == Some(2) && reported.contains(words), "{app}: {reported}");
     }
 }
 
 #[test]
-fn a_scale_below_which_nothing_is_less_is_told() {
+fn a_scale_without_effect_is_noted() {
     let folder = tempfile::tempdir().unwrap();
     for (scale, least) in [("0.0001", true), ("0.0000001", true), ("0.01", false)] {
         let words = format!("scale {scale}: every scaled constant is at its least, 1");
         let app = format!("synth:saxpy:scale={scale}");
         let analyze = ["analyze", &app, "--machine", "v100", "--json", "-"];
-        // Twice: a store that was kept is told of, too.
-        for (code, told) in [said(folder.path(), &analyze), said(folder.path(), &analyze)] {
-            assert_eq!((code, told.contains(&words)), (Some(0), least), "{told}");
+        // Twice: a cached store gets the note, too.
+        for (code, reported) in [said(folder.path(), &analyze), said(folder.path(), &analyze)] {
+            assert_eq!((code, reported.contains(&words)), (Some(0), least), "{reported}");
         }
         let out = folder.path().join(scale).display().to_string();
-        let (code, told) = said(folder.path(), &["synth", "saxpy", "--scale", scale, "-o", &out]);
-        assert_eq!((code, told.contains(&words)), (Some(0), least), "{told}");
+        let (code, reported) =
+            said(folder.path(), &["synth", "saxpy", "--scale", scale, "-o", &out]);
+        assert_eq!((code, reported.contains(&words)), (Some(0), least), "{reported}");
     }
 }
 
 #[test]
-fn an_opcode_that_no_table_lists_is_counted_and_told() {
+fn an_opcode_that_no_table_lists_is_counted_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let model = small("\"FFMAA.X\", \"FADD\", \"EXIT\",");
     fs::write(folder.path().join("own.toml"), model).unwrap();
@@ -132,7 +136,7 @@ fn an_opcode_that_no_table_lists_is_counted_and_told() {
 }
 
 #[test]
-fn descriptions_in_place_of_traces_are_told_for_what_they_are() {
+fn descriptions_in_place_of_traces_are_recognised() {
     let folder = tempfile::tempdir().unwrap();
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
     for (file, words) in [
@@ -141,14 +145,14 @@ fn descriptions_in_place_of_traces_are_told_for_what_they_are() {
         ("workloads/saxpy.toml", "TOML, a workload model, which belongs to `synth:"),
     ] {
         let file = models.join(file).display().to_string();
-        let (code, told) = said(folder.path(), &["analyze", &file, "--machine", "v100"]);
-        assert!(code == Some(2) && told.contains(words), "{told}");
-        assert!(told.contains(&format!("{file}:1: expected")), "{told}");
+        let (code, reported) = said(folder.path(), &["analyze", &file, "--machine", "v100"]);
+        assert!(code == Some(2) && reported.contains(words), "{reported}");
+        assert!(reported.contains(&format!("{file}:1: expected")), "{reported}");
     }
 }
 
 #[test]
-fn a_cause_is_said_once() {
+fn a_cause_is_printed_once() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("d")).unwrap();
     let plot = ["plot", "no.json", "--figure", "stalls", "-o", "a.svg"];
@@ -172,11 +176,11 @@ fn figures_are_not_written_under_names_of_other_pictures() {
     let record = crate::shown::data("record.json").display().to_string();
     let table = crate::shown::data("runs.csv").display().to_string();
     for words in [
-        &["plot", &record, "--figure", "stalls", "-o", "a.pdf"][..],
-        &["compare", &record, "--reference", &table, "-o", "a.pdf"],
+        &["plot", &record, "--figure", "stalls", "-o", "a.eps"][..],
+        &["compare", &record, "--reference", &table, "-o", "a.eps"],
     ] {
         let (code, said) = said(folder.path(), words);
-        let way = "convert that: rsvg-convert -f pdf a.svg -o a.pdf";
+        let way = "a.eps: figures are written as SVG, PDF or PNG; name it a.pdf";
         assert!(code == Some(2) && said.contains(way), "{said}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{said}");
     }

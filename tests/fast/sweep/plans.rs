@@ -1,4 +1,4 @@
-//! Are the cells of several plans in one folder told apart?
+//! Are the cells of several plans in one folder kept apart?
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,7 +33,7 @@ fn edited() -> Place {
 }
 
 #[test]
-fn tables_say_which_store_a_name_stands_for() {
+fn tables_show_the_store_of_a_name() {
     let place = edited();
     let of_cells = column(&place, "cells.csv", "store_hashes");
     assert!(of_cells[0] == of_cells[1] && of_cells[2] == of_cells[3], "{of_cells:?}");

@@ -58,7 +58,7 @@ fn a_table_of_cells_is_plotted_and_compared_as_its_folder() {
         let table = format!("out/{}.{}", table.0, table.1);
         assert!(plot(&table, "y.svg") == whole && compare(&table) == compared, "{table}");
     }
-    // Rows that somebody has chosen, with a cell that failed.
+    // Selected rows, with a failed cell.
     let keys = SweepFiles::new(&place.path("out")).cells().unwrap();
     let chosen = format!("stp,key\n1,{}\n1,{}\n", keys[1].key, keys[0].key);
     fs::write(place.path("out/some.csv"), &chosen).unwrap();

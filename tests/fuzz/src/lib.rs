@@ -1,5 +1,5 @@
-//! What the fuzz targets share. A target is a file in `src/bin`: it hands any bytes to
-//! one kind of reader and states what must hold whatever the bytes are.
+//! Code that the fuzz targets share. A target is a file in `src/bin`: it gives any bytes
+//! to one kind of reader and checks what must hold for all of them.
 
 mod archive;
 mod bounded;

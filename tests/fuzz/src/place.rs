@@ -1,4 +1,4 @@
-//! A folder for one input, and what every error must say.
+//! A folder for one input, and the checks of every error.
 
 use std::error::Error;
 use std::fs;
@@ -35,7 +35,7 @@ impl Place {
         path
     }
 
-    /// How many files lie in it.
+    /// The number of its files.
     pub fn count(&self) -> usize {
         fs::read_dir(self.path()).expect("the folder for one input").count()
     }

@@ -1,4 +1,4 @@
-//! Stores whose checksums are right: without that only checksums would be fuzzed.
+//! Stores with correct checksums; otherwise only checksums would be fuzzed.
 //!
 //! The layout is that of `src/trace/store/layout.rs`.
 

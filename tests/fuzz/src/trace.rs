@@ -9,7 +9,7 @@ use super::place::{Place, named};
 /// Most CTAs of a kernel that are walked through.
 const CTAS: u64 = 40;
 
-/// Most instructions that are walked through: a few bytes may stand for billions.
+/// Most instructions that are walked: a few bytes may describe billions.
 const INSTRUCTIONS: u64 = 200_000;
 
 /// Converts the file `input` of `place`; what is taken must be whole and come back from

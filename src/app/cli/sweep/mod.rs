@@ -4,12 +4,13 @@ mod slurm;
 
 use std::error::Error;
 use std::fmt;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use gpumodel_core::units::{ByteCount, FolderPurpose, shown};
-use gpumodel_report::results::{FailedCell, SweepFiles};
+use gpumodel_report::results::{FailedCell, SweepFiles, scheme_means};
 use gpumodel_report::table;
 
 use crate::cli::Outcome;
@@ -17,6 +18,7 @@ use crate::cli::interrupt::{INTERRUPTED, stop_gracefully};
 use crate::cli::options::{cache_folder, memory, set_threads};
 use crate::cli::output::stdout;
 use crate::cli::progress::with_sweep_bars;
+use crate::cli::tables::width;
 use crate::{SweepError, SweepProgress, SweepRequest, sweep, sweep_estimate, sweep_tables};
 use slurm::SlurmArguments;
 
@@ -198,7 +200,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 /// Prints the estimate of the cells.
 fn dry_run(request: &SweepRequest) -> Outcome {
     let threads = rayon::current_num_threads();
-    let said = table::planned(&sweep_estimate(request, threads)?);
+    let said = table::planned(&sweep_estimate(request, threads)?, width());
     stdout().write_all(said.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -221,7 +223,7 @@ fn report(arguments: &Arguments, end: SweepProgress) -> Outcome {
     writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left{part}")?;
     if failed > 0 {
         let all = failures(&arguments.out)?;
-        stdout.write_all(table::failures(&all).as_bytes())?;
+        stdout.write_all(table::failures(&all, width()).as_bytes())?;
         let refused = all.iter().filter(|one| one.refused).count();
         if refused > 0 {
             let plan = arguments.plan.display();
@@ -235,6 +237,7 @@ fn report(arguments: &Arguments, end: SweepProgress) -> Outcome {
             writeln!(stdout, "run them again: {} --retry-failed", command(arguments))?;
         }
     }
+    stdout.write_all(means(&arguments.out)?.as_bytes())?;
     if left > 0 {
         writeln!(stdout, "{}", resume_command(arguments))?;
         return Ok(ExitCode::from(INTERRUPTED));
@@ -286,6 +289,19 @@ impl Engine {
             Self::Slurm => " --engine slurm",
         }
     }
+}
+
+/// STP and ANTT of the schemes in the tables of a sweep's folder, as text; nothing where it has
+/// no tables, as after a part of the cells.
+pub(super) fn means(folder: &Path) -> Result<String, Box<dyn Error + Send + Sync>> {
+    let path = folder.join("cells.csv");
+    if !path.is_file() {
+        return Ok(String::new());
+    }
+    let named = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
+    let cells = fs::read(&path).map_err(|error| named(&error))?;
+    let all = scheme_means(&cells).map_err(|error| named(&error))?;
+    Ok(table::means(&all, width()))
 }
 
 /// The failures in a sweep's folder, in order, without damaged files, which are reported

@@ -12,6 +12,7 @@ use super::{
     with_sweep_bars,
 };
 use crate::cli::options::named_cache;
+use crate::cli::tables::width;
 use crate::{SlurmOutcome, SlurmRequest, SweepError, SweepRequest, slurm_sweep};
 
 /// Options of `--engine slurm`.
@@ -72,7 +73,7 @@ fn submitted(arguments: &Arguments, end: &SlurmOutcome) -> Outcome {
     let (out, mut stdout) = (arguments.out.display(), stdout());
     let (done, failed, left) = (cells.done, cells.failed, cells.left);
     writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
-    stdout.write_all(table::failures(&end.failed).as_bytes())?;
+    stdout.write_all(table::failures(&end.failed, width()).as_bytes())?;
     for line in lost {
         writeln!(stdout, "cells {line}")?;
     }

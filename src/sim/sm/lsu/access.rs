@@ -2,6 +2,7 @@
 //! load/store queue.
 
 use gpumodel_core::isa::{Effect, Space};
+use gpumodel_core::units::Cycle;
 
 use crate::gpu::event_queue::Event;
 use crate::gpu::feed::WarpStream;
@@ -11,6 +12,7 @@ use crate::memory::packet::{Operation, RequestKind, Target};
 use crate::sm::Sm;
 use crate::sm::coalesce::{LINE_BYTES, bank_passes, coalesce, interleave_local};
 use crate::sm::lsu::queue::{Entry, Route};
+use crate::sm::warp::Warp;
 
 /// Bytes of the windows of shared and local memory in generic addresses.
 const WINDOW_BYTES: u64 = 1 << 24;
@@ -40,14 +42,7 @@ impl Sm {
         let decoded = profile.decoded(instruction).clone_for_access();
         let space = self.resolve(&decoded, kernel, shared_state);
         let resident = self.warp(warp);
-        let target = match (decoded.effect, slot) {
-            (Effect::AsyncCopy, _) => Target::Group(resident.join_group(now)),
-            (_, Some(slot)) => {
-                resident.expect(slot, space == Space::Shared);
-                Target::Slot(slot.0)
-            }
-            (_, None) => Target::Nothing,
-        };
+        let target = resident.target(decoded.effect, slot, space, now);
         resident.outstanding += 1;
         let operation = self.lsu.operations.insert(Operation {
             warp,
@@ -58,6 +53,16 @@ impl Sm {
         });
         let issued = now.saturating_sub(u64::from(self.warp(warp).lead));
         let (route, mut lines) = self.queue_lines(&decoded, space, warp);
+        if shared_state.hot.is_some() {
+            let request = (route, decoded.shared_width());
+            self.note_request(
+                (warp, operation),
+                (instruction, slot),
+                request,
+                &lines,
+                shared_state,
+            );
+        }
         let tag = shared_state.windows(kernel).tag;
         if tag != 0 {
             lines.iter_mut().for_each(|line| line.line ^= tag / LINE_BYTES);
@@ -96,8 +101,7 @@ impl Sm {
         let mut lines = self.lsu.queue.list();
         let width = u64::from(decoded.width);
         if space == Space::Shared {
-            let width = if decoded.matrix { MATRIX_ROW_BYTES } else { width };
-            let passes = bank_passes(&self.lsu.access, width, &self.params.shared);
+            let passes = bank_passes(&self.lsu.access, decoded.shared_width(), &self.params.shared);
             return (Route::Shared { passes: passes.max(1) }, lines);
         }
         if space == Space::Local {
@@ -147,6 +151,28 @@ pub(in crate::sm) struct AccessKind {
     width: u32,
     matrix: bool,
     bypasses_l1: bool,
+}
+
+impl Warp {
+    /// What waits for a memory instruction of the warp that issues.
+    #[inline]
+    fn target(&mut self, effect: Effect, slot: Option<SlotId>, space: Space, now: Cycle) -> Target {
+        match (effect, slot) {
+            (Effect::AsyncCopy, _) => Target::Group(self.join_group(now)),
+            (_, Some(slot)) => {
+                self.expect(slot, space == Space::Shared);
+                Target::Slot(slot.0)
+            }
+            (_, None) => Target::Nothing,
+        }
+    }
+}
+
+impl AccessKind {
+    /// Bytes that a lane reads or writes of shared memory.
+    fn shared_width(&self) -> u64 {
+        if self.matrix { MATRIX_ROW_BYTES } else { u64::from(self.width) }
+    }
 }
 
 impl Decoded {

@@ -44,7 +44,7 @@ pub(in crate::sm) struct Lsu {
     /// Memory instructions in flight.
     pub(in crate::sm) operations: Slab<Operation>,
     /// The lanes' addresses of the instruction that issues.
-    access: Access,
+    pub(in crate::sm) access: Access,
     /// Operations released by a fill.
     released: Vec<u32>,
 }
@@ -315,7 +315,11 @@ impl Sm {
     ) -> Read {
         let mut counted = CacheCounts::default();
         let read = self.lsu.l1.read(sector_request.address, entry.operation, &mut counted);
-        shared_state.counts[to_usize(entry.kernel)].l1.add(&counted, self.lsu.l1.sectors_at_once());
+        let sectors = self.lsu.l1.sectors_at_once();
+        shared_state.counts[to_usize(entry.kernel)].l1.add(&counted, sectors);
+        if let Some(hot) = &mut shared_state.hot {
+            hot.count_l1((self.id, entry.kernel, entry.operation), &counted, sectors);
+        }
         read
     }
 
@@ -333,7 +337,11 @@ impl Sm {
             entry.operation,
             &mut counted,
         );
-        shared_state.counts[to_usize(entry.kernel)].l1.add(&counted, sector_request.sectors);
+        let sectors = sector_request.sectors;
+        shared_state.counts[to_usize(entry.kernel)].l1.add(&counted, sectors);
+        if let Some(hot) = &mut shared_state.hot {
+            hot.count_l1((self.id, entry.kernel, entry.operation), &counted, sectors);
+        }
         write
     }
 

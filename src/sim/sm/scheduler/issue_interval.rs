@@ -6,7 +6,8 @@ use crate::sm::scheduler::issue_bandwidth::{
     Claim, ISSUE, PerResource, RESOURCES, ease, fits, max_min_fair, one_by_one,
 };
 use crate::sm::scheduler::policy::Sharing;
-use crate::sm::scheduler::stall_accounting::{Tally, Waiting, lost_by};
+use crate::sm::scheduler::stall_accounting::{Tally, Wait, Waiting, lost_by};
+use crate::sm::scheduler::warp_losses::WarpLosses;
 
 /// What a warp hands to its scheduler: instructions up to its next event.
 #[derive(Clone, Copy, Debug, Default)]
@@ -268,7 +269,7 @@ impl IssueIntervals {
     }
 
     /// Books the slot-cycles of a span, with those of `waiting` warps. `width` is
-    /// what issues per cycle at most.
+    /// what issues per cycle at most. Gives what a warp that does not move loses.
     pub(in crate::sm) fn book(
         &self,
         span: f64,
@@ -276,7 +277,7 @@ impl IssueIntervals {
         waiting: &[Waiting],
         stalls: &mut Vec<StallStack>,
         counts: &mut [KernelCounts],
-    ) {
+    ) -> f64 {
         let share = |claim: &Claim| f64::from(claim.rate * claim.density[ISSUE] / width);
         let issued: f64 = self.moving().map(|(_, claim)| share(claim)).sum();
         let warps = waiting.iter().map(|w| w.warps()).sum::<u32>()
@@ -302,6 +303,27 @@ impl IssueIntervals {
             tally.add(&waiting.lost(per_weight));
         }
         tally.book(stalls, counts);
+        per_weight
+    }
+
+    /// The same by warp: `per_weight` is what [`IssueIntervals::book`] gave for the span.
+    #[cold]
+    pub(in crate::sm) fn lose(
+        &self,
+        span: f64,
+        width: f32,
+        per_weight: f64,
+        losses: &mut WarpLosses,
+    ) {
+        losses.pass(per_weight);
+        for (interval, claim) in self.running.iter().zip(&self.claims) {
+            let lost = if claim.rate > 0.0 {
+                lost_by(&interval.gaps, claim, width, span, per_weight)
+            } else {
+                Wait::Resource.alone(per_weight)
+            };
+            losses.add(interval.warp, &lost);
+        }
     }
 }
 

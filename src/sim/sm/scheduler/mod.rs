@@ -14,6 +14,7 @@ mod oldest;
 pub(in crate::sm) mod policy;
 pub(in crate::sm) mod stall_accounting;
 mod two_level;
+mod warp_losses;
 
 use gpumodel_core::units::Cycle;
 
@@ -24,6 +25,7 @@ use crate::sm::scheduler::issue_interval::{IssueInterval, Running};
 use crate::sm::scheduler::stall_accounting::{Wait, Waiting, of, rebook};
 use active_set::ActiveSet;
 use policy::{L1Feedback, ReadyWarp, ReadyWarps, WarpScheduler};
+use warp_losses::WarpLosses;
 
 /// A cycle that never comes.
 pub(in crate::sm) const NEVER: Cycle = Cycle::MAX;
@@ -55,6 +57,8 @@ pub(in crate::sm) struct Scheduler {
     pub(in crate::sm) due: Cycle,
     /// See [`Scheduler::hold`].
     held: bool,
+    /// What each warp has lost, where stalls are attributed to instructions.
+    losses: Option<Box<WarpLosses>>,
 }
 
 impl Scheduler {
@@ -75,7 +79,20 @@ impl Scheduler {
             stalls: Vec::new(),
             due: NEVER,
             held: false,
+            losses: None,
         }
+    }
+
+    /// Accounts slot-cycles by warp too, from now on.
+    pub(in crate::sm) fn account_by_warp(&mut self) {
+        self.losses = Some(Box::default());
+    }
+
+    /// Takes the slot-cycles that a warp has lost since they were taken last, up to the last
+    /// accounting; those of the last cycle of its interval with `rest` only, else they belong to
+    /// what the warp does next.
+    pub(in crate::sm) fn take_losses(&mut self, warp: u16, rest: bool) -> StallStack {
+        self.losses.as_mut().map_or_else(StallStack::default, |losses| losses.take(warp, rest))
     }
 
     /// The same, losing this share of its throughput where the demand on a
@@ -102,7 +119,10 @@ impl Scheduler {
         self.booked = now;
         if span > 0.0 && !(self.intervals.is_empty() && self.waiting.is_empty()) {
             let width = self.capacity[ISSUE];
-            self.intervals.book(span, width, &self.waiting, &mut self.stalls, counts);
+            let lost = self.intervals.book(span, width, &self.waiting, &mut self.stalls, counts);
+            if let Some(losses) = &mut self.losses {
+                self.intervals.lose(span, width, lost, losses);
+            }
         }
     }
 
@@ -135,6 +155,9 @@ impl Scheduler {
         let slots = ahead * f64::from(issue / self.capacity[ISSUE]);
         rebook(&mut counts.stalls, slots);
         rebook(of(&mut self.stalls, counts.app), slots);
+        if let Some(losses) = &mut self.losses {
+            losses.rebook_begin(warp, slots);
+        }
     }
 
     /// Lets an interval run, or wait for a place among the active warps: then false.
@@ -143,7 +166,7 @@ impl Scheduler {
             && !active.enter(running.warp)
         {
             active.wait(running, claim);
-            self.note_wait(running.kernel, Wait::Resource, true);
+            self.note_wait(running.warp, running.kernel, Wait::Resource, true);
             return false;
         }
         self.run(running, claim);
@@ -154,7 +177,7 @@ impl Scheduler {
     /// scheduler is the present.
     pub(in crate::sm) fn take_out(&mut self, warp: u16) -> Option<(Running, Claim)> {
         if let Some(waits) = self.active.as_mut().and_then(|active| active.take_out(warp)) {
-            self.note_wait(waits.0.kernel, Wait::Resource, false);
+            self.note_wait(warp, waits.0.kernel, Wait::Resource, false);
             return Some(waits);
         }
         let place = self.intervals.place_of(warp)?;
@@ -180,7 +203,7 @@ impl Scheduler {
         let Some(next) = self.active.as_mut().and_then(|active| active.leave(warp)) else { return };
         let (running, claim) = next;
         self.run(running, claim);
-        self.note_wait(running.kernel, Wait::Resource, false);
+        self.note_wait(running.warp, running.kernel, Wait::Resource, false);
     }
 
     /// Takes out the completed intervals: `(warp, cycles that it finished early)`,
@@ -191,7 +214,7 @@ impl Scheduler {
         counts: &mut [KernelCounts],
     ) {
         let width = self.capacity[ISSUE];
-        let (stalls, before) = (&mut self.stalls, out.len());
+        let (stalls, losses, before) = (&mut self.stalls, &mut self.losses, out.len());
         self.intervals.take_done(|interval, claim| {
             // Who no longer moves has done what is beyond at its own pace.
             let rate = if claim.rate > 0.0 { f64::from(claim.rate).max(DONE) } else { 1.0 };
@@ -200,6 +223,9 @@ impl Scheduler {
             let counts = &mut counts[gpumodel_core::units::to_usize(interval.kernel)];
             rebook(&mut counts.stalls, slots);
             rebook(of(stalls, counts.app), slots);
+            if let Some(losses) = losses {
+                losses.rebook_end(interval.warp, slots);
+            }
         });
         if out.len() > before {
             self.touch();
@@ -311,8 +337,12 @@ impl Scheduler {
         known.1
     }
 
-    /// Books a warp of `kernel` as waiting (`true`) or no longer waiting.
-    pub(in crate::sm) fn note_wait(&mut self, kernel: u32, wait: Wait, begins: bool) {
+    /// Books a warp of `kernel` as waiting (`true`) or no longer waiting; the time of the
+    /// scheduler is the present.
+    pub(in crate::sm) fn note_wait(&mut self, warp: u16, kernel: u32, wait: Wait, begins: bool) {
+        if let Some(losses) = &mut self.losses {
+            losses.note_wait(warp, begins.then_some(wait));
+        }
         let place = self.waiting.iter().position(|w| w.kernel == kernel).unwrap_or_else(|| {
             self.waiting.push(Waiting::none(kernel));
             self.waiting.len() - 1

@@ -18,6 +18,25 @@ pub(in crate::sm) enum Wait {
     Fetch,
 }
 
+impl Wait {
+    /// What its slot-cycles are booked as.
+    pub(in crate::sm) const fn cause(self) -> Cause {
+        match self {
+            Self::Memory => Cause::LongMemoryLatency,
+            Self::Barrier => Cause::Barrier,
+            Self::Resource => Cause::ExecutionResource,
+            Self::Fetch => Cause::InstructionBufferEmpty,
+        }
+    }
+
+    /// The slot-cycles of one warp that waits.
+    pub(in crate::sm) fn alone(self, slots: f64) -> StallStack {
+        let mut stalls = StallStack::default();
+        stalls[self.cause() as usize] = slots;
+        stalls
+    }
+}
+
 /// Warps of one kernel that wait, by cause.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sm) struct Waiting {
@@ -53,10 +72,10 @@ impl Waiting {
     /// Their slot-cycles, of which each takes `per_warp`.
     pub(in crate::sm) fn lost(&self, per_warp: f64) -> StallStack {
         let mut stalls = StallStack::default();
-        stalls[Cause::LongMemoryLatency as usize] = per_warp * f64::from(self.memory);
-        stalls[Cause::Barrier as usize] = per_warp * f64::from(self.barrier);
-        stalls[Cause::ExecutionResource as usize] = per_warp * f64::from(self.resource);
-        stalls[Cause::InstructionBufferEmpty as usize] = per_warp * f64::from(self.fetch);
+        stalls[Wait::Memory.cause() as usize] = per_warp * f64::from(self.memory);
+        stalls[Wait::Barrier.cause() as usize] = per_warp * f64::from(self.barrier);
+        stalls[Wait::Resource.cause() as usize] = per_warp * f64::from(self.resource);
+        stalls[Wait::Fetch.cause() as usize] = per_warp * f64::from(self.fetch);
         stalls
     }
 }

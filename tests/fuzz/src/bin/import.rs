@@ -1,5 +1,5 @@
-//! Does a configuration of Accel-Sim and GPGPU-Sim, whatever it says, become a machine
-//! file that can be read, or a refusal with its place?
+//! Does any configuration of Accel-Sim and GPGPU-Sim become a readable machine file, or
+//! a refusal with its place?
 
 #![no_main]
 

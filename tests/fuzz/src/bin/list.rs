@@ -1,5 +1,4 @@
-//! Does a command list, whatever it holds, lead to traces beside it or to a refusal
-//! with its place?
+//! Does any command list lead to traces next to it or to a refusal with its place?
 
 #![no_main]
 

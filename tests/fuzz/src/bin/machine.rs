@@ -1,5 +1,5 @@
-//! Are machines, opcode tables, memory standards and address mappings, whatever their
-//! files hold, refused with their place or such as can be used?
+//! Are any machines, opcode tables, memory standards and address mappings usable, or
+//! refused with their place?
 
 #![no_main]
 
@@ -30,7 +30,7 @@ fn machine(place: &Place, bytes: &[u8]) {
             let _ = resolved.machine.peak_gb_per_s();
             assert!(problems.iter().all(|problem| !problem.to_string().is_empty()));
         }
-        // A base that is not there is known by its own name.
+        // The error for a missing base has the base's name.
         Err(error) if error.to_string().starts_with("no `") => {}
         Err(error) => named(&error, "mine"),
     }
@@ -79,7 +79,7 @@ fn mapping(place: &Place, bytes: &[u8]) {
     }
 }
 
-/// The address of a location lies there.
+/// The address of a location maps back to it.
 fn round(map: &AddressMap) {
     let starts = !(map.access_bytes() - 1);
     for bit in 0..40 {

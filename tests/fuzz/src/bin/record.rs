@@ -38,7 +38,7 @@ fn analysis(figure: usize, bytes: &[u8]) {
     let again = Analysis::from_json(text.as_bytes(), Path::new("again.json"));
     assert_eq!(again.as_ref().ok(), Some(&record), "{:?}", again.as_ref().err());
     assert!(!record.kernels_csv().is_empty());
-    let _ = [table::solo(&record), table::corun(&record), table::queue(&record)];
+    let _ = [table::solo(&record, None), table::corun(&record, None), table::queue(&record, None)];
     let drawn = &FIGURES[figure % FIGURES.len()];
     if let Ok(drawing) = drawn.draw(&FigureInput::new(std::slice::from_ref(&record))) {
         assert!(drawing.svg.starts_with("<svg"), "{}", drawn.name);
@@ -76,7 +76,7 @@ fn reference(bytes: &[u8]) {
         let comparison = Comparison::new(&records, &table, cycles);
         assert!(!comparison.to_json().is_empty());
         if comparison.answered(&table).is_ok() {
-            let _ = table::comparison(&comparison);
+            let _ = table::comparison(&comparison, None);
             let input = FigureInput::new(&records).with(&comparison);
             let last = FIGURES.last().expect("figures");
             let _ = last.draw(&input);

@@ -1,5 +1,5 @@
-//! Is a request file of `gpumodel dram`, whatever it holds, served in full and in bounded
-//! memory, or refused with its line?
+//! Is any request file of `gpumodel dram` served in full and in bounded memory, or
+//! refused with its line?
 
 #![no_main]
 
@@ -32,7 +32,7 @@ fn jobs() -> &'static [DramJob] {
     })
 }
 
-/// What the fourth words of all lines add up to: one line may ask for much.
+/// The sum of the fourth words of all lines: one line may request much.
 fn asked(bytes: &[u8]) -> u64 {
     let number = |word: &[u8]| {
         let word = std::str::from_utf8(word).ok()?;
@@ -62,7 +62,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             assert!(record.mean_read_latency_cycles.is_finite());
         }
         Err(error @ DramError::Requests(_)) => named(&error, "r.txt:"),
-        // Whoever waits for long with a list gets one: this one is cut short.
+        // A long wait with a list makes a long list: this one is truncated.
         Err(DramError::Commands(_)) => assert!(listed),
         Err(error) => panic!("{error}"),
     }

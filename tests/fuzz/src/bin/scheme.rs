@@ -1,5 +1,5 @@
-//! Does whatever is typed behind `--scheme`, `--until`, `--kernels`, `--set`, … end in
-//! a meaning or in a sentence, and mean the same when it is shown and typed again?
+//! Does any value of `--scheme`, `--until`, `--kernels`, `--set`, … parse or give an
+//! error, and parse to the same when it is printed and read again?
 
 #![no_main]
 
@@ -34,7 +34,7 @@ fn said(error: &dyn Display) {
     assert!(!error.to_string().trim().is_empty(), "an error says something");
 }
 
-/// What is shown is typed again for the same.
+/// Printed values parse to the same.
 fn shown<T: FromStr<Err = String> + Display + PartialEq + Debug>(typed: &str) {
     match typed.parse::<T>() {
         Ok(found) => assert_eq!(found.to_string().parse::<T>().as_ref(), Ok(&found)),

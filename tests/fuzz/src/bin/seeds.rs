@@ -1,5 +1,5 @@
-//! Writes what fuzzing starts from: the files of the repository that each reader takes,
-//! and for each target the words that they consist of.
+//! Writes the fuzzing seeds: the repository's files for each reader, and for each target
+//! the words in them.
 //!
 //! `seeds FOLDER` fills `FOLDER/TARGET` and `FOLDER/TARGET.dict`. It is linked like a
 //! target, whose instrumentation its libraries have, and ends before it would fuzz.
@@ -117,7 +117,7 @@ fn raw(grouped: &str) -> String {
     text
 }
 
-/// What reads traces, from the small one in all forms.
+/// Seeds of trace readers: the small trace in all forms.
 fn traces(out: &Path) {
     let grouped = String::from_utf8(read("traces/golden/v1.traceg")).expect("text");
     let forms = versions(&grouped);

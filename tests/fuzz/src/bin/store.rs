@@ -1,4 +1,4 @@
-//! Is a store, whatever it holds, read within bounds or refused with its place.
+//! Is any store read within bounds, or refused with its place?
 
 #![no_main]
 

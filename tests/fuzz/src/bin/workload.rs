@@ -1,5 +1,5 @@
-//! Is a workload model, whatever its file says, refused with its place or such as can be
-//! walked and written as a trace?
+//! Is any workload model refused with its place, or can it be walked and written as a
+//! trace?
 
 #![no_main]
 
@@ -40,7 +40,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Walks one warp; gives what is left of `left` instructions.
+/// Walks one warp; returns the rest of `left` instructions.
 fn walk(mut warp: WarpStream, code: &gpumodel::core::isa::Code, mut left: u64) -> u64 {
     let mut access = Access::default();
     for _ in 0..SEGMENTS {

@@ -1,0 +1,69 @@
+//! Analyses: the text of `analyze`, and its tables for CSV.
+
+use std::fmt::Write as _;
+
+use super::corun::{apps, corun, named, schemes};
+use super::hot::hot;
+use super::queue::{queue, run_table};
+use super::solo::{kernel_table, solo};
+use super::{Table, stall_table, summary, wrapped};
+use crate::format::brief;
+use crate::mix::scheme_names;
+use crate::results::{Analysis, AppRecord};
+
+/// The names of the tables of [`analysis_tables`].
+pub const NAMES: [&str; 6] = ["summary", "kernels", "stalls", "schemes", "applications", "queues"];
+
+/// `records`, each of one machine, as text: per application its totals and one line per kernel
+/// name, longest-running first; of several applications or machines a summary of all; then
+/// co-runs and queues.
+#[must_use]
+pub fn analysis(records: &[Analysis], width: Option<usize>) -> String {
+    let mut text = String::new();
+    for record in records {
+        text += &solo(record, width);
+        text += &hot(record, width);
+        for note in &record.notes {
+            let _ = writeln!(text, "note: {}", brief(note, 400));
+        }
+        if !record.notes.is_empty() {
+            text.push('\n');
+        }
+    }
+    text += &summary::text(records, width);
+    for record in records {
+        let together = corun(record, width) + &queue(record, width);
+        if records.len() > 1 && !together.is_empty() {
+            let _ = writeln!(text, "Together on {}:", record.machine.name);
+        }
+        text += &together;
+    }
+    text.truncate(text.trim_end().len());
+    wrapped(&(text + "\n"), width)
+}
+
+/// The tables of `records` by name, those that have rows: `summary` has a row for each
+/// application and machine, the others one for each kernel, scheme, application under a scheme,
+/// or queue under a scheme.
+#[must_use]
+pub fn analysis_tables(records: &[Analysis]) -> Vec<(&'static str, Table)> {
+    let runs: Vec<(&Analysis, &AppRecord)> =
+        records.iter().flat_map(|one| one.solo.iter().map(move |app| (one, app))).collect();
+    let kernels = runs.iter().map(|(record, app)| {
+        let own = kernel_table(record, app, usize::MAX, 2).behind("application", &app.app);
+        own.behind("machine", &record.machine.name)
+    });
+    let whole = |of: fn(&Analysis) -> Table| {
+        let own = |one: &Analysis| of(one).behind("machine", &one.machine.name);
+        Table::joined(records.iter().map(own))
+    };
+    let tables = [
+        summary::table(records),
+        Table::joined(kernels),
+        stall_table(&runs, usize::MAX),
+        whole(|record| schemes(&named(&scheme_names(&record.coruns), &record.coruns))),
+        whole(|record| apps(&named(&scheme_names(&record.coruns), &record.coruns))),
+        whole(run_table),
+    ];
+    NAMES.into_iter().zip(tables).filter(|(_, table)| !table.is_empty()).collect()
+}

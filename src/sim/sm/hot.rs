@@ -1,0 +1,227 @@
+//! Hot spots: what a warp has lost, charged to the instruction that it was lost at.
+//!
+//! A warp that waits stands at one instruction: the load whose result it needs, the memory
+//! instruction that the full load/store queue does not take, the barrier, fence or wait for
+//! asynchronous copies that it has issued, the instruction whose line of code is missing, the
+//! last memory instruction of its path while its accesses end, or the last one of its path.
+//! What an interval loses while its instructions issue is divided among them: results that are
+//! not ready and empty instruction buffers in proportion to the cycles that each instruction
+//! waits for these alone, units and issue slots in proportion to one and the cycles for which
+//! its unit's port holds it back.
+
+use gpumodel_core::units::{to_u32, to_usize};
+
+use crate::counters::{Cause, StallStack};
+use crate::gpu::shared_state::SharedState;
+use crate::hot::InstructionCounts;
+use crate::interval::{Gaps, Profile, SlotId, Step};
+use crate::sm::Sm;
+use crate::sm::coalesce::{LineRequest, fewest_passes};
+use crate::sm::lsu::queue::Route;
+use crate::sm::scheduler::stall_accounting::add;
+use crate::sm::warp::Blocked;
+
+/// Instructions of a warp's interval that follow each other in a stretch.
+#[derive(Clone, Copy, Debug)]
+struct LoggedStep {
+    stretch: u32,
+    first: u32,
+    count: u32,
+    /// How often the interval has them.
+    times: u32,
+}
+
+impl LoggedStep {
+    /// Each instruction with the gaps before it and how often the interval has it.
+    fn instructions(self, profile: &Profile) -> impl Iterator<Item = (usize, Gaps, f64)> {
+        let one = move |instruction| {
+            let gaps = profile.gaps_before(self.stretch, instruction);
+            (to_usize(instruction), gaps, f64::from(self.times))
+        };
+        (self.first..self.first + self.count).map(one)
+    }
+}
+
+/// What a warp issues.
+#[derive(Clone, Debug, Default)]
+pub(super) struct IssueLog {
+    /// Its interval.
+    steps: Vec<LoggedStep>,
+    /// Its last instruction so far.
+    last: Option<u32>,
+    /// Its last memory instruction so far.
+    last_access: Option<u32>,
+    /// By load slot: the load that has it.
+    loads: Vec<u32>,
+}
+
+impl IssueLog {
+    /// A new interval begins.
+    pub(super) fn begin(&mut self) {
+        self.steps.clear();
+    }
+
+    /// The interval has this step of a stretch next.
+    pub(super) fn add(&mut self, stretch: u32, step: &Step) {
+        let (first, count) = (step.instruction, step.slots);
+        self.steps.push(LoggedStep { stretch, first, count, times: 1 });
+        self.last = (first + count).checked_sub(1);
+    }
+
+    /// Steps of the interval.
+    pub(super) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The interval has its steps from `place` on `times` more times.
+    pub(super) fn repeat(&mut self, place: usize, times: u32) {
+        for step in &mut self.steps[place..] {
+            step.times += step.times * times;
+        }
+    }
+
+    /// The last instruction so far.
+    pub(super) fn last(&self) -> Option<u32> {
+        self.last
+    }
+
+    /// The last memory instruction so far.
+    pub(super) fn last_access(&self) -> Option<u32> {
+        self.last_access
+    }
+
+    /// The load that has a slot.
+    pub(super) fn load_of(&self, slot: SlotId) -> Option<u32> {
+        self.loads.get(usize::from(slot.0)).copied()
+    }
+
+    fn access(&mut self, instruction: u32, slot: Option<SlotId>) {
+        self.last_access = Some(instruction);
+        let Some(slot) = slot else { return };
+        let place = usize::from(slot.0);
+        if self.loads.len() <= place {
+            self.loads.resize(place + 1, 0);
+        }
+        self.loads[place] = instruction;
+    }
+
+    /// Divides what the interval has lost among its instructions.
+    fn divide(&self, lost: &StallStack, profile: &Profile, rows: &mut [InstructionCounts]) {
+        let mut whole = Weights::default();
+        let steps = || self.steps.iter().flat_map(|step| step.instructions(profile));
+        for (_, gaps, times) in steps() {
+            add(&mut whole.0, &Weights::of(gaps, times).0);
+        }
+        for (instruction, gaps, times) in steps() {
+            let own = Weights::of(gaps, times);
+            for ((sum, &lost), share) in
+                rows[instruction].stalls.iter_mut().zip(lost).zip(own.over(&whole))
+            {
+                *sum += lost * share;
+            }
+        }
+    }
+}
+
+/// By cause, what an instruction's part of it is proportional to; that of [`Cause::Issued`] is
+/// how often the instruction issues.
+#[derive(Debug, Default)]
+struct Weights(StallStack);
+
+impl Weights {
+    fn of(gaps: Gaps, times: f64) -> Self {
+        let mut weights = [times; Cause::ALL.len()];
+        weights[Cause::InstructionBufferEmpty as usize] = times * f64::from(gaps.fetch);
+        weights[Cause::ShortRaw as usize] = times * f64::from(gaps.registers);
+        weights[Cause::ExecutionResource as usize] = times * (1.0 + f64::from(gaps.units));
+        Self(weights)
+    }
+
+    /// Its shares of `whole`; where no instruction has a cause, those of how often it issues.
+    fn over(&self, whole: &Self) -> StallStack {
+        let issues = Cause::Issued as usize;
+        std::array::from_fn(|cause| {
+            let cause = if whole.0[cause] > 0.0 { cause } else { issues };
+            self.0[cause] / whole.0[cause]
+        })
+    }
+}
+
+impl Sm {
+    /// Attributes stalls to instructions, from the first CTA on.
+    pub(crate) fn attribute_stalls(&mut self) {
+        self.issue.schedulers.iter_mut().for_each(|scheduler| scheduler.account_by_warp());
+    }
+
+    /// Charges what a warp has lost up to the last accounting to what it does since its last
+    /// event: before that changes.
+    #[inline]
+    pub(super) fn charge(&mut self, warp: u16, shared_state: &mut SharedState) {
+        if shared_state.hot.is_some() {
+            self.charge_losses(warp, true, shared_state);
+        }
+    }
+
+    /// The same at the end of a warp's interval.
+    #[inline]
+    pub(super) fn charge_interval(&mut self, warp: u16, shared_state: &mut SharedState) {
+        if shared_state.hot.is_some() {
+            self.charge_losses(warp, false, shared_state);
+        }
+    }
+
+    #[cold]
+    fn charge_losses(&mut self, warp: u16, rest: bool, shared_state: &mut SharedState) {
+        let index = self.issue.scheduler_of(warp);
+        let lost = self.issue.schedulers[index].take_losses(warp, rest);
+        let resident = self.warp(warp);
+        let Some((rows, profile)) = shared_state.hot_rows(resident.kernel) else { return };
+        if resident.blocked != Blocked::No {
+            if let Some(instruction) = resident.stands_at(profile) {
+                add(&mut rows[to_usize(instruction)].stalls, &lost);
+            }
+        } else if let Some(log) = &resident.log {
+            log.divide(&lost, profile, rows);
+        }
+    }
+
+    /// Charges what all resident warps have lost.
+    pub(crate) fn charge_all(&mut self, shared_state: &mut SharedState) {
+        for warp in (0..to_u32(self.warps.len())).filter_map(|warp| u16::try_from(warp).ok()) {
+            if self.warps[usize::from(warp)].is_some() {
+                self.charge(warp, shared_state);
+            }
+        }
+    }
+
+    /// Counts the request of a memory instruction that has just become `operation`.
+    #[cold]
+    pub(super) fn note_request(
+        &mut self,
+        (warp, operation): (u16, u32),
+        (instruction, slot): (u32, Option<SlotId>),
+        (route, width): (Route, u64),
+        lines: &[LineRequest],
+        shared_state: &mut SharedState,
+    ) {
+        let sm = self.id;
+        let fewest = || fewest_passes(&self.lsu.access, width, &self.params.shared);
+        let (sectors, conflicts) = match route {
+            Route::Shared { passes } => (0, passes.saturating_sub(fewest())),
+            Route::Cached(_) | Route::Direct(_) | Route::Constant => {
+                (lines.iter().map(|line| line.sectors.count_ones()).sum(), 0)
+            }
+        };
+        let resident = self.warp(warp);
+        if let Some(log) = &mut resident.log {
+            log.access(instruction, slot);
+        }
+        let Some(hot) = &mut shared_state.hot else { return };
+        hot.begin(sm, operation, instruction);
+        let Some((rows, _)) = shared_state.hot_rows(resident.kernel) else { return };
+        let row = &mut rows[to_usize(instruction)];
+        row.requests += 1;
+        row.sectors += u64::from(sectors);
+        row.bank_conflict_cycles += u64::from(conflicts);
+    }
+}

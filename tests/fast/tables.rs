@@ -1,0 +1,117 @@
+//! Do the tables of every verb fit the terminal, sum up what was run, and come as CSV?
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::sweep_place::Place;
+
+/// The standard output of the program in a terminal of so many columns.
+fn shown(place: &Place, columns: usize, words: &[&str]) -> String {
+    let output = place.command(words).env("COLUMNS", columns.to_string()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn rows(path: &Path) -> Vec<BTreeMap<String, String>> {
+    csv::Reader::from_path(path).unwrap().into_deserialize().map(Result::unwrap).collect()
+}
+
+#[test]
+fn applications_on_machines_end_in_one_table_and_have_a_record_each() {
+    let place = Place::new();
+    let words = ["analyze", "m", "s", "-m", "v100,rtx-2060", "--json", "r.json", "--csv", "t.csv"];
+    let text = shown(&place, 80, &[&words[..], &["--report", "out"]].concat());
+    let (_, summary) = text.split_once("Each application alone:\n").unwrap();
+    let machines = |name: &str| summary.lines().filter(|line| line.contains(name)).count();
+    assert_eq!((machines("v100"), machines("rtx-2060")), (2, 2), "{summary}");
+    for machine in ["v100", "rtx-2060"] {
+        let record = fs::read_to_string(place.path(&format!("r-{machine}.json"))).unwrap();
+        assert!(record.contains(&format!("\"name\": \"{machine}\"")), "{machine}");
+        assert!(place.path("out").join(machine).join("index.html").is_file(), "{machine}");
+    }
+    let rows = rows(&place.path("t.csv"));
+    assert_eq!(rows.len(), 4);
+    for row in &rows {
+        let share = |name: &str| row[name].parse::<f64>().unwrap();
+        assert!((0.0..=1.0).contains(&share("share_of_peak")), "{row:?}");
+        // Small traces leave SMs empty, which is no stall.
+        assert!(share("no_cta") > 0.0 && row["top_stall"] != "idle", "{row:?}");
+    }
+    assert!(place.path("t-kernels.csv").is_file() && place.path("t-stalls.csv").is_file());
+}
+
+#[test]
+fn several_machines_are_refused_one_output() {
+    let place = Place::new();
+    for (words, why) in [
+        (&["-m", "v100,rtx-2060", "--json", "-"][..], "2 machines have one each"),
+        (&["-m", "v100", "-m", "v100"], "two machines are called v100"),
+        (&["-m", "v100", "--json", "-", "--csv", "-"], "standard output takes one of them"),
+        (&["-m", "v100,v10"], "v10"),
+    ] {
+        let (code, said) = place.run(&[&["analyze", "m"][..], words].concat());
+        assert!(code == Some(2) && said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn tables_are_as_wide_as_the_terminal() {
+    let place = Place::new();
+    let scheme = "left-over,even,warped-slicer:warmup=500:window=500";
+    let together = ["analyze", "m", "s", "-m", "warped-slicer", "--scheme", scheme];
+    assert_eq!(place.run(&["convert", "m", "-o", "m.gpt"]).0, Some(0));
+    for words in [
+        &together[..],
+        &["inspect", "m.gpt"],
+        &["scheme", "list"],
+        &["scheme", "show", "ugpu"],
+        &["machine", "list"],
+        &["machine", "show", "v100"],
+    ] {
+        for columns in [80, 120] {
+            let text = shown(&place, columns, words);
+            let wide = text.lines().find(|line| line.chars().count() > columns);
+            // A hash is one word.
+            assert!(wide.is_none_or(|line| line.starts_with("hash")), "{words:?}: {wide:?}");
+        }
+    }
+}
+
+#[test]
+fn every_table_comes_as_csv_with_every_digit() {
+    let place = Place::new();
+    assert_eq!(place.run(&["convert", "m", "-o", "m.gpt"]).0, Some(0));
+    for (words, column, count) in [
+        (&["inspect", "m.gpt"][..], "warp_instr", 1),
+        (&["scheme", "list"], "does", 31),
+        (&["machine", "list"], "mhz", 21),
+        (&["machine", "show", "v100"], "source", 100),
+    ] {
+        let (code, said) = place.run(&[words, &["--csv", "x.csv"]].concat());
+        assert_eq!(code, Some(0), "{said}");
+        let rows = rows(&place.path("x.csv"));
+        assert!(rows.len() >= count && rows[0].contains_key(column), "{words:?}: {}", rows.len());
+    }
+    let (_, csv) = place.run(&["inspect", "m.gpt", "--csv", "-"]);
+    assert!(csv.starts_with("kernel,id,grid,") && csv.lines().count() == 2, "{csv}");
+}
+
+#[test]
+fn a_sweep_ends_with_the_means_of_its_schemes() {
+    let place = Place::new();
+    let plan = "machines = ['warped-slicer']\nschemes = ['left-over', 'even']\n\
+                [mixes]\nlists = [['m', 's'], ['s', 'm']]\n";
+    let plan = place.plan("plan", plan);
+    let (code, said) = place.sweep(&plan, "out", &[]);
+    assert_eq!(code, Some(0), "{said}");
+    let cells = rows(&place.path("out/cells.csv"));
+    let own = cells.iter().filter(|cell| cell["scheme"] == "even");
+    let stp: Vec<f64> = own.map(|cell| cell["stp"].parse().unwrap()).collect();
+    let mean = format!("{:.3}", (stp[0] + stp[1]) / 2.0);
+    let line = |text: &str| text.lines().find(|line| line.starts_with("  even ")).map(String::from);
+    let line_of_sweep = line(&said).unwrap();
+    assert!(line_of_sweep.contains(&format!(" 2     {mean} ")), "{said}: {mean}");
+    let (code, said) = place.run(&["merge", "out", "--out", "all"]);
+    assert_eq!((code, line(&said)), (Some(0), Some(line_of_sweep)), "{said}");
+}
