@@ -98,7 +98,7 @@ fn the_default_machine_is_that_of_the_environment_else_of_the_config_file() {
         (output.status.code(), String::from_utf8(text).unwrap())
     };
     let (code, said) = machine(None);
-    assert!(code == Some(2) && said.contains("--machine <M>"), "{said}");
+    assert!(code == Some(2) && said.contains("--machine <M,…>"), "{said}");
     assert!(machine(Some("gtx-1080")).1.contains("sgemm on gtx-1080: "));
     fs::create_dir_all(place.path("config/gpumodel")).unwrap();
     let config = place.path("config/gpumodel/config.toml");
