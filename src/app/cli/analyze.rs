@@ -287,7 +287,7 @@ fn analyzed(
     targets: &[Target],
 ) -> Result<Vec<Analysis>, Box<dyn Error + Send + Sync>> {
     let mut request = AnalyzeRequest {
-        apps: arguments.apps.iter().map(|typed| AppName::parse(typed)).collect(),
+        apps: arguments.apps.iter().map(AppName::parse).collect(),
         machine: String::new(),
         overrides: arguments.set,
         filter: arguments.filter.into(),

@@ -102,15 +102,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Err(error) => return Err(error.into()),
     };
     let mut stdout = stdout();
-    let shown = !arguments.csv.is_stdout();
-    if shown {
-        stdout.write_all(headlines(&found, width()).as_bytes())?;
-    }
-    write_reproduction(&found, folder)?;
-    arguments.csv.write_one(&headlines_csv(&found))?;
-    if !shown {
+    if arguments.csv.is_stdout() {
+        write_reproduction(&found, folder)?;
+        arguments.csv.write_one(&headlines_csv(&found))?;
         return Ok(exit_code(&found));
     }
+    stdout.write_all(headlines(&found, width()).as_bytes())?;
+    write_reproduction(&found, folder)?;
+    arguments.csv.write_one(&headlines_csv(&found))?;
     if found.left() > 0 {
         let left = found.left();
         writeln!(stdout, "not run yet: {left}; the same command without --so-far runs them")?;
