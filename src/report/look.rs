@@ -56,8 +56,8 @@ pub(crate) const CLASSES: [(&str, usize); 4] = [("M", 0), ("MC", 1), ("C", 2), (
 /// From one look to the next of the same colour.
 const FAMILY: usize = 7;
 
-/// The colour and the hatch of a scheme, each as its place among all; `None` for one that has
-/// none of its own.
+/// The colour and the hatch of a scheme, each as its place among all; `None` for a name
+/// that the table lacks.
 #[must_use]
 pub fn scheme_look(name: &str) -> Option<(usize, usize)> {
     known(&SCHEMES, name).map(|place| (place % 7, place % 16))

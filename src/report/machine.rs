@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_are_told_by_what_differs() {
+    fn labels_of_machines_have_what_differs() {
         let records =
             [on("v100", &[("l1.latency_cycles", "20")]), on("v100", &[]), on("a100", &[])];
         let refs: Vec<&Analysis> = records.iter().collect();

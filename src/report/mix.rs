@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_are_told_by_what_differs_between_them() {
+    fn labels_of_machines_have_what_differs() {
         let swept = [
             record("m", &[("dram.channels", "8"), ("sm.count", "4")]),
             record("m", &[("dram.channels", "16"), ("sm.count", "4")]),

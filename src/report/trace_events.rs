@@ -1,7 +1,7 @@
 //! Runs as a timeline to browse: the JSON trace format of Chrome, which Perfetto opens.
 //!
 //! One process per run: each application alone, then each scheme. Its threads: the scheme's
-//! decisions, the kernels of each stream or application, and, where they are there, the CTAs of
+//! decisions, the kernels of each stream or application, and, where they were recorded, the CTAs of
 //! each SM; slices of a thread never overlap. Counters show activity over time. Times are
 //! microseconds of the core clock; slices and decisions have their cycles in `args`.
 

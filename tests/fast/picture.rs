@@ -1,6 +1,7 @@
 //! The contents of an SVG, measured without the code that drew it.
 
 use gpumodel::report::figure::Area;
+use ttf_parser::Face;
 
 /// A text and the box it covers, in user units.
 #[derive(Clone, Debug)]
@@ -10,34 +11,19 @@ pub(crate) struct Text {
     pub(crate) area: Area,
 }
 
-/// Advance widths of the printable ASCII characters in Liberation Sans, and so in Arial and
-/// Helvetica, in thousandths of the em size.
-#[rustfmt::skip]
-const WIDTHS: [u16; 95] = [
-    278, 278, 355, 557, 557, 890, 667, 191, 334, 334, 390, 584, 278, 334, 278, 278,
-    557, 557, 557, 557, 557, 557, 557, 557, 557, 557, 278, 278, 584, 584, 584, 557,
-    1016, 667, 667, 723, 723, 667, 611, 778, 723, 278, 500, 667, 557, 834, 723, 778,
-    667, 778, 723, 667, 611, 723, 667, 944, 667, 667, 611, 278, 278, 278, 470, 557,
-    334, 557, 557, 500, 557, 557, 278, 557, 557, 223, 223, 500, 223, 834, 557, 557,
-    557, 557, 334, 500, 278, 557, 500, 723, 500, 500, 500, 334, 260, 334, 584,
+/// The embedded faces, regular and bold: metrics of Liberation Sans, Arial and Helvetica.
+const FACES: [&[u8]; 2] = [
+    include_bytes!("../../src/report/chart/fonts/GpumodelSans-Regular.ttf"),
+    include_bytes!("../../src/report/chart/fonts/GpumodelSans-Bold.ttf"),
 ];
 
-/// The same in Liberation Sans Bold.
-#[rustfmt::skip]
-const BOLD: [u16; 95] = [
-    278, 334, 475, 557, 557, 890, 723, 238, 334, 334, 390, 584, 278, 334, 278, 278,
-    557, 557, 557, 557, 557, 557, 557, 557, 557, 557, 334, 334, 584, 584, 584, 611,
-    976, 723, 723, 723, 723, 667, 611, 778, 723, 278, 557, 723, 611, 834, 723, 778,
-    667, 778, 723, 667, 611, 723, 667, 944, 667, 667, 611, 334, 278, 334, 584, 557,
-    334, 557, 611, 557, 611, 557, 334, 611, 611, 278, 278, 557, 278, 890, 611, 611,
-    611, 611, 390, 557, 334, 611, 557, 778, 557, 557, 500, 390, 280, 390, 584,
-];
-
-/// Width of `words` in user units; characters beyond ASCII are taken as wide.
-fn width(words: &str, size: f64, widths: &[u16; 95]) -> f64 {
-    let of = |c: char| usize::try_from(u32::from(c)).unwrap().checked_sub(32);
-    let em = |c: char| of(c).and_then(|at| widths.get(at)).map_or(0.84, |w| f64::from(*w) / 1000.0);
-    words.chars().map(em).sum::<f64>() * size
+/// Width of `words` in user units; characters that the face has not are taken as wide.
+fn width(words: &str, size: f64, bold: bool) -> f64 {
+    let face = Face::parse(FACES[usize::from(bold)], 0).unwrap();
+    let unit = f64::from(face.units_per_em());
+    let advance = |c| face.glyph_hor_advance(face.glyph_index(c)?);
+    words.chars().map(|c| advance(c).map_or(0.84, |width| f64::from(width) / unit)).sum::<f64>()
+        * size
 }
 
 /// Every text of `svg`, whose unit is a tenth of a user unit.
@@ -55,7 +41,7 @@ fn text(node: &roxmltree::Node<'_, '_>) -> Text {
     let words = node.text().unwrap_or("").trim().to_string();
     let (x, y, size) = (number("x"), number("y"), number("font-size"));
     let bold = node.attribute("font-weight") == Some("bold");
-    let width = width(&words, size, if bold { &BOLD } else { &WIDTHS });
+    let width = width(&words, size, bold);
     let start = match node.attribute("text-anchor") {
         Some("end") => -width,
         Some("middle") => -width / 2.0,

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use gpumodel_core::units::{FolderPurpose, check_writable};
+use gpumodel_core::units::{FolderPurpose, check_writable, is_stream};
 use gpumodel_report::results::{Analysis, with_short_names};
 use gpumodel_report::table::{NAMES, analysis, analysis_tables};
 use gpumodel_trace::sources;
@@ -185,7 +185,7 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, String> {
     }
     let streams = [("--json", json), ("--trace-events", events)];
     let stream = |(option, path): (_, &Option<PathBuf>)| {
-        Some((option, path.clone().filter(|path| is_stream(path))?))
+        Some((option, path.clone().filter(|path| is_stdout(path) || is_stream(path))?))
     };
     if let Some((option, path)) = streams.into_iter().find_map(stream) {
         let path = path.display();
@@ -209,11 +209,6 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, String> {
         Ok(Target { machine, json, report, events })
     };
     machines.into_iter().map(target).collect()
-}
-
-/// Whether `path` is standard output, a device or a pipe: it does not become several files.
-fn is_stream(path: &Path) -> bool {
-    path == Path::new("-") || (path.exists() && !path.is_file())
 }
 
 /// Refuses outputs that cannot be written or would replace an input, before the work begins.
@@ -271,7 +266,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let (csv, records) = (arguments.csv.clone(), analyzed(arguments, &targets)?);
     let hidden =
         csv.is_stdout() || targets.iter().any(|one| one.json.as_deref().is_some_and(is_stdout));
-    // Whoever reads the tables may stop early; the files are written all the same.
+    // A reader of the tables, as `head`, may stop early; the files are written all the same.
     let shown = if hidden { Ok(()) } else { show(&records) };
     for (target, record) in targets.iter().zip(&records) {
         write_files(target, record)?;

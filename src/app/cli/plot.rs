@@ -195,7 +195,7 @@ fn arranged(
         Err(ReportError::Unchanged { figure: figure.name, option, why: why + "; leave it out" })
     };
     if !arguments.order.is_empty() && draw(&last, &arguments.rename)?.svg == drawing.svg {
-        return unchanged("--order", "it has an order of its own".into());
+        return unchanged("--order", "it has its own order".into());
     }
     for (place, (old, _)) in arguments.rename.iter().enumerate() {
         let mut others = arguments.rename.clone();

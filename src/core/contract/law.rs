@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn applications_are_told_by_their_places_from_1() {
+    fn messages_number_applications_from_1() {
         let (app, other) = (AppId(0), AppId(1));
         let found = [
             LawBroken::QuotaLength { app, expected: 30, found: 15 },

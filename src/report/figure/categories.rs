@@ -52,7 +52,7 @@ pub fn rename(
         if before.contains_key(to) || known.iter().any(taken) {
             return Err(ReportError::Category {
                 name: to.clone(),
-                why: format!(" is in the records too; give {from} a name of its own"),
+                why: format!(" is in the records too; give {from} another name"),
             });
         }
         for record in records.iter_mut() {

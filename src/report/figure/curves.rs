@@ -32,7 +32,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         layout.skip(3.0);
         panel(&mut layout, decision);
     }
-    layout.note("Each as a share of its own largest speed; open marks: sampled; full, with a dashed line: chosen.");
+    layout.note("Each as a share of its largest speed; open marks: sampled; full, with a dashed line: chosen.");
     Ok(layout.finish(&input.footer()).with_csv(table(&found)))
 }
 

@@ -66,8 +66,8 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// `None` where no mix says what was kept of the promise, which is `target` where a scheme
-    /// has none of its own.
+    /// `None` where no mix records the promise; `target` is that of schemes
+    /// without one.
     fn of(mixes: &'a MixesByScheme<'a>, target: f64) -> Option<Self> {
         let rows: Vec<Row<'_>> = mixes.mixes.iter().filter_map(|mix| row(mix, target)).collect();
         let stp = |at: usize| rows.iter().filter_map(move |row| Some(row.points[at]?.stp));

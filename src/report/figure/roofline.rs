@@ -1,6 +1,6 @@
 //! The instruction roofline: warp instructions per second against warp
 //! instructions per 32-byte sector, after N. Ding and S. Williams, "An
-//! Instruction Roofline Model for GPUs" (PMBS 2019). Each kernel has a mark of its own, full
+//! Instruction Roofline Model for GPUs" (PMBS 2019). Each kernel has its own mark, full
 //! at its DRAM intensity and open at its L2 intensity.
 
 use gpumodel_core::units::SECTOR_BYTES;

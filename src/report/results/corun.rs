@@ -67,7 +67,7 @@ pub struct CoRun {
     /// all, or the record does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<Vec<MovedSoFar>>,
-    /// Who ran where over time; absent: the record does not say.
+    /// CTAs of each application on each SM over time; absent: not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residency: Option<ResidencyRecord>,
     /// What these numbers lean on, each once.

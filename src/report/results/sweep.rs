@@ -60,7 +60,7 @@ pub struct CellRecord {
     /// The solo window that it is compared with; absent: the end says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_cycles: Option<Cycle>,
-    /// Who comes later than at cycle 0, and when.
+    /// Applications that arrive after cycle 0, with their cycle.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arrival_cycles: BTreeMap<String, Cycle>,
 }

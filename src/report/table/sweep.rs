@@ -151,7 +151,7 @@ mod tests {
     use crate::results::{CellEstimate, CellRecord, FailedCell, SweepEstimate};
 
     #[test]
-    fn cells_are_numbered_and_told_by_what_differs() {
+    fn cells_have_a_number_and_what_differs() {
         let one = |number, window: &str, seed| CellEstimate {
             number,
             cell: CellRecord {

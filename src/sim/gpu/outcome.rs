@@ -25,7 +25,7 @@ pub struct Outcome {
     /// What each application's changes of SMs and channels have cost up to the end of
     /// the run.
     pub moved: Vec<AppMoved>,
-    /// Who ran where; of a run with several applications.
+    /// CTAs of each application on each SM over time; of a run with several applications.
     pub residency: Option<Residency>,
     /// Activity over time.
     pub timeline: Vec<Sample>,
