@@ -164,6 +164,27 @@ fn transformed_kernels_are_over_those_as_written() {
 }
 
 #[test]
+fn no_mean_of_transformed_kernels_spans_two_machines() {
+    let mut records = apart(3, false);
+    records.extend(apart(3, false));
+    for record in &mut records[3..] {
+        record.machine.name = "other".into();
+        record.machine.hash = "fedcba98".into();
+        for run in &mut record.coruns {
+            run.apps[0].cycles *= 2;
+        }
+    }
+    let drawing = draw("transformed", &records);
+    assert_eq!(drawing.plots.len(), 2, "a panel for each machine");
+    let machine = &records[0].machine.name;
+    let mean = |on: &str| number(&row(&drawing, &[&format!("GMEAN on {on}")])[3]);
+    close(mean("other"), 2.0 * mean(machine));
+    let alone = row(&draw("transformed", &records[..3]), &["GMEAN"]);
+    close(mean(machine), number(&alone[3]));
+    assert!(words(&drawing).contains(&"other:".to_string()));
+}
+
+#[test]
 fn ctas_that_pay_for_nothing_are_rings() {
     let drawing = draw("ctas", &apart(2, false));
     let reported = |app: &str, ctas: &str| row(&drawing, &[app, "pt", ctas]);
