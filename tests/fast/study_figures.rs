@@ -1,7 +1,7 @@
 //! Do the figures of solo runs under schemes, and of pairs, follow from the numbers?
 
 use assert_cmd::Command;
-use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Source};
+use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Sheet, Source, Width};
 use gpumodel::report::results::Analysis;
 use gpumodel::report::{ReportError, write_all};
 
@@ -332,6 +332,24 @@ fn what_is_missing_is_named_with_the_command_that_gives_it() {
     assert!(refused("sm-scaling", &[one]).contains("several numbers of SMs"));
     assert!(refused("ctas", &pairs(1, false)).contains("several numbers of CTAs"));
     assert!(refused("makespan", &apart(1, false)).contains("no two applications finished"));
+}
+
+#[test]
+fn names_of_schemes_are_never_cut_in_times() {
+    let mut records = hosted(2, false);
+    let long = "a-scheme-with-a-name-that-goes-on-and-on:window=500:and=more";
+    for run in records.iter_mut().flat_map(|record| &mut record.coruns) {
+        run.scheme = format!("{long}:{}", run.scheme);
+    }
+    for width in [Width::Screen, Width::One, Width::Two] {
+        let sheet = Sheet { width, ..Sheet::default() };
+        let figure = Figure::named("app-time").unwrap();
+        let drawing = figure.draw(&FigureInput::new(&records).on(sheet)).unwrap();
+        let all = words(&drawing);
+        assert!(all.iter().all(|words| !words.contains('…')), "{width:?}: {all:?}");
+        assert!(all.concat().contains(long), "{width:?}: {all:?}");
+        crate::covering::clear("app-time", &drawing);
+    }
 }
 
 #[test]

@@ -19,8 +19,8 @@ fn rows(csv: &str) -> Vec<Vec<String>> {
 }
 
 /// Boxes of `fill` within the plots of a drawing.
-fn bars(drawing: &Drawing, fill: &str) -> Vec<gpumodel::report::figure::Area> {
-    let inside = |area: &gpumodel::report::figure::Area| {
+fn bars(drawing: &Drawing, fill: &str) -> Vec<Area> {
+    let inside = |area: &Area| {
         drawing.plots.iter().any(|plot| {
             plot.x - 0.2 <= area.x && plot.y - 0.2 <= area.y && area.bottom() <= plot.bottom() + 0.2
         })
@@ -306,7 +306,48 @@ fn more_than_four_mixes_form_two_columns() {
     let twelve = draw("slowdown", &mixes);
     assert_eq!(twelve.plots.len(), 12);
     assert_eq!(twelve.plots.iter().filter(|plot| plot.x > 240.0).count(), 6);
-    assert!(twelve.size.1 < 2.5 * four.size.1, "{:?} for twelve", twelve.size);
+    assert!(twelve.size.1 < 1.5 * four.size.1, "{:?} for twelve", twelve.size);
+    // One legend for all, and the schemes' names below the last of each column.
+    assert_eq!(twelve.legends.len(), 1);
+    let named = texts(&twelve.svg).into_iter().filter(|text| text.words == "left-over").count();
+    assert_eq!(named, 2);
+}
+
+#[test]
+fn many_mixes_of_the_scheme_figure_are_means() {
+    let mixes: Vec<Analysis> = (2..42).map(|sms| together(2, sms, 3)).collect();
+    let drawing = draw("schemes", &mixes);
+    let words: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
+    assert!(words.contains(&"Geometric means over 40 mixes.".to_string()), "{words:?}");
+    let stp: Vec<f64> = mixes.iter().map(|mix| mix.coruns[1].stp).collect();
+    let mean = format!("{:.2}", geometric_mean(&stp).unwrap());
+    assert!(words.contains(&mean), "{mean} is not among {words:?}");
+    // Two mixes have room, each below its name.
+    let two = draw("schemes", &mixes[..2]);
+    let words: Vec<String> = texts(&two.svg).into_iter().map(|text| text.words).collect();
+    let named = words.iter().filter(|words| words.starts_with("application-0+application-1"));
+    assert_eq!(named.count(), two.plots.len().div_ceil(4) * 2, "{words:?}");
+}
+
+#[test]
+fn values_within_noise_of_the_best_are_bold() {
+    let mut record = together(2, 4, 3);
+    for (run, stp) in record.coruns.iter_mut().zip([1.0, 1.5, 1.48]) {
+        run.stp = stp;
+    }
+    let heavy = |record: &Analysis| -> Vec<String> {
+        let svg = draw("schemes", std::slice::from_ref(record)).svg;
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        let bold = document.descendants().filter(|node| {
+            node.has_tag_name("text") && node.attribute("font-weight") == Some("bold")
+        });
+        bold.filter_map(|node| node.text()).map(|text| text.trim().to_string()).collect()
+    };
+    let found = heavy(&record);
+    assert!(["1.50", "1.48"].iter().all(|one| found.contains(&(*one).to_string())), "{found:?}");
+    assert!(!found.contains(&"1.00".to_string()), "{found:?}");
+    record.coruns[0].stp = 1.49;
+    assert!(!heavy(&record).contains(&"1.50".to_string()), "all are as good");
 }
 
 #[test]
