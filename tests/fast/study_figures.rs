@@ -132,7 +132,7 @@ fn issue_slots_of_launches_are_weighted_by_their_cycles() {
 fn the_activity_map_has_a_cell_for_every_resource() {
     let drawing = draw("activity", &[small()]);
     let reported = words(&drawing);
-    let heads = ["fp32", "int", "shared", "l1", "dram"];
+    let heads = ["FP32", "INT", "shared", "L1", "DRAM"];
     let places: Vec<Option<usize>> =
         heads.iter().map(|head| reported.iter().position(|word| word == head)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{reported:?}");

@@ -15,7 +15,7 @@ pub(super) use crate::format::{
     bytes, csv, decimals, float, grouped, percent, plain_name, precise, ratio, row, short,
     time_unit,
 };
-pub(super) use crate::kernels::{Group, Profile, groups, profiles, title_room};
+pub(super) use crate::kernels::{Group, Profile, groups, title_room};
 pub(super) use crate::machine::{MachinePanel, machine_panels};
 pub(super) use crate::mix::{
     Mix, MixesByScheme, apart, machine_words, mix_labels, mix_name, mix_names, scheme_names,
