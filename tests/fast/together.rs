@@ -1,7 +1,7 @@
 //! Do the figures of co-runs show the numbers of the record?
 
 use assert_cmd::Command;
-use gpumodel::report::figure::{Drawing, FIGURES, Figure, FigureInput, Source};
+use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Source};
 use gpumodel::report::results::statistics::geometric_mean;
 use gpumodel::report::results::{Analysis, CellRecord, CoRun, MigrationRecord, with_short_names};
 use gpumodel::report::{table, write_all};
@@ -175,6 +175,34 @@ fn cells_of_the_residency_figure_are_as_long_as_the_residence() {
     assert!(
         lines.contains(&["even", "3", "apps/one", "2000", "8450", "4"].map(String::from).to_vec())
     );
+}
+
+#[test]
+fn owned_sms_and_channels_are_areas() {
+    let mut record = small();
+    record.coruns[1].apps.iter_mut().for_each(|app| app.end_cycle = 8450);
+    let drawing = draw("ownership", &[record]);
+    // Two schemes, each with its SMs and its channels; of the last the channels are owned.
+    let [.., sms, channels] = &drawing.plots[..] else { panic!("{:?}", drawing.plots) };
+    let within = |plot: &Area, fill: &str| -> Vec<Area> {
+        let inside = |area: &Area| area.y > plot.y - 0.2 && area.bottom() < plot.bottom() + 0.2;
+        bars(&drawing, fill).into_iter().filter(inside).collect()
+    };
+    let (blue, orange) = (within(sms, BLUE), within(sms, ORANGE));
+    // Three SMs and one, from cycle 3000 of 8450 on.
+    assert_eq!((blue.len(), orange.len()), (1, 1), "{blue:?} {orange:?}");
+    assert!((blue[0].height / orange[0].height - 3.0).abs() < 0.05, "{blue:?} {orange:?}");
+    assert!((blue[0].x - sms.x - sms.width * 3000.0 / 8450.0).abs() < 0.2, "{blue:?} in {sms:?}");
+    let own = within(channels, BLUE);
+    assert!((own[0].height / channels.height - 0.75).abs() < 0.01, "{own:?}");
+    let lines = rows(&drawing.csv);
+    let line = |words: [&str; 6]| words.map(String::from).to_vec();
+    assert!(lines.contains(&line(["even", "0", "3000", "shared", "4", "4"])), "{lines:?}");
+    assert!(lines.contains(&line(["even", "3000", "8450", "apps/one", "3", "3"])), "{lines:?}");
+    let mut silent = small();
+    silent.coruns.iter_mut().for_each(|run| run.decisions.clear());
+    let error = Figure::named("ownership").unwrap().draw(&FigureInput::new(&[silent])).unwrap_err();
+    assert!(error.to_string().contains("how SMs are divided"), "{error}");
 }
 
 #[test]

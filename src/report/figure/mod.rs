@@ -16,6 +16,7 @@ mod issue_slots;
 mod makespan;
 mod normalized;
 mod occupancy;
+mod ownership;
 mod prelude;
 mod qos;
 mod queue_timeline;
@@ -187,6 +188,8 @@ figures! {
         "speed of each application against its CTAs per SM as a scheme saw it, with its choice";
     residency, "residency", CoRuns, [],
         "which application's CTAs were on which SM over time";
+    ownership, "ownership", CoRuns, [],
+        "which application owned how many SMs and memory channels over time, as planned";
     interference, "interference", Queues, [],
         "how much longer each class of applications takes next to each other class, as found and as published";
     queues, "queues", Queues, [Baseline, Metric],
