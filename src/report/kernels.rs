@@ -112,6 +112,15 @@ impl Group {
 /// The kernels of `runs` by cycles, largest first; all beyond `most` are one
 /// group at the end.
 pub(crate) fn groups(runs: &[(&Analysis, &AppRecord)], most: usize) -> Vec<Group> {
+    ranked_groups(runs, most, |_| 0)
+}
+
+/// As [`groups`], kernels with the least `rank` first.
+pub(crate) fn ranked_groups(
+    runs: &[(&Analysis, &AppRecord)],
+    most: usize,
+    rank: impl Fn(&str) -> usize,
+) -> Vec<Group> {
     let mut found: BTreeMap<(usize, &str), Group> = BTreeMap::new();
     for (index, (_, app)) in runs.iter().enumerate() {
         for kernel in &app.kernels {
@@ -121,7 +130,7 @@ pub(crate) fn groups(runs: &[(&Analysis, &AppRecord)], most: usize) -> Vec<Group
         }
     }
     let mut groups: Vec<Group> = found.into_values().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.sum.cycles));
+    groups.sort_by_key(|group| (rank(&group.sum.name), std::cmp::Reverse(group.sum.cycles)));
     if groups.len() > most {
         let rest = groups.split_off(most.saturating_sub(1));
         groups.push(joined(&rest));
@@ -154,7 +163,9 @@ fn name_apart(groups: &mut [Group], runs: &[(&Analysis, &AppRecord)]) {
     for group in groups {
         if runs.len() > 1 && group.kernels == 1 {
             let app = last_component(&runs[group.app].1.app);
-            group.label = format!("{app}: {}{}", group.label, machines[group.app]);
+            // An application is often called like its kernel.
+            let kernel = if app == group.label { "" } else { &format!(": {}", group.label) };
+            group.label = format!("{app}{kernel}{}", machines[group.app]);
         }
         let mut label = group.label.clone();
         let mut number = 2;
@@ -180,10 +191,12 @@ pub(crate) struct Profile {
 }
 
 /// The kernels of `runs` for which `of` gives something, in record order; beyond `most`
-/// only those with most cycles, and how many are left out.
+/// only those with most cycles, and how many are left out. Kernels with the least `rank` come
+/// first.
 pub(crate) fn profiles<'r>(
     runs: &[(&'r Analysis, &'r AppRecord)],
     most: usize,
+    rank: impl Fn(&str) -> usize,
     of: impl Fn(&KernelRecord) -> Option<UnitShares>,
 ) -> (Vec<Profile>, usize) {
     let launches = runs.iter().enumerate().flat_map(|(index, (_, app))| {
@@ -195,8 +208,9 @@ pub(crate) fn profiles<'r>(
     let named = labels(runs, &names).into_iter().zip(launches);
     let all: Vec<Profile> = named.map(|(label, launches)| Profile::new(label, &launches)).collect();
     let left_out = all.len().saturating_sub(most);
-    let mut largest: Vec<(usize, Profile)> = all.into_iter().enumerate().collect();
-    largest.sort_by_key(|(_, profile)| std::cmp::Reverse(profile.cycles));
+    let ranks = names.iter().map(|(_, kernel)| rank(kernel));
+    let mut largest: Vec<((usize, usize), Profile)> = ranks.zip(0..).zip(all).collect();
+    largest.sort_by_key(|((rank, _), profile)| (*rank, std::cmp::Reverse(profile.cycles)));
     largest.truncate(most);
     largest.sort_by_key(|(place, _)| *place);
     (largest.into_iter().map(|(_, profile)| profile).collect(), left_out)
@@ -362,7 +376,7 @@ mod tests {
         let app = AppRecord { app: "suite/x".into(), kernels, ..AppRecord::default() };
         let record = Analysis::default();
         let reported = |runs: &[(&Analysis, &AppRecord)], most| {
-            let (all, left) = profiles(runs, most, |kernel| kernel.residence.clone());
+            let (all, left) = profiles(runs, most, |_| 0, |kernel| kernel.residence.clone());
             let rows =
                 all.into_iter().map(|one| (one.label, one.launches, one.shares["registers"]));
             (rows.collect::<Vec<_>>(), left)

@@ -9,7 +9,7 @@ use crate::group_by;
 use crate::results::Analysis;
 
 /// Parts of keys that are written otherwise in words.
-const WORDS: [(&str, &str); 15] = [
+const WORDS: [(&str, &str); 19] = [
     ("l0", "L0"),
     ("l1", "L1"),
     ("l2", "L2"),
@@ -19,6 +19,10 @@ const WORDS: [(&str, &str); 15] = [
     ("mmu", "MMU"),
     ("tlb", "TLB"),
     ("alu", "ALU"),
+    ("sfu", "SFU"),
+    ("int", "INT"),
+    ("fp32", "FP32"),
+    ("fp64", "FP64"),
     ("cta", "CTA"),
     ("ctas", "CTAs"),
     ("mshrs", "MSHRs"),
@@ -34,12 +38,14 @@ const UNITS: [&str; 7] = ["cycles", "bytes", "sectors", "mhz", "ns", "us", "gbps
 pub(crate) fn spelt(key: &str, value: &str) -> String {
     let mut parts: Vec<&str> = key.split(['.', '_']).collect();
     let unit = parts.pop_if(|last| UNITS.contains(last));
-    let word = |part: &str| {
-        let known = WORDS.iter().find(|(plain, _)| *plain == part);
-        known.map_or(part, |(_, word)| word).to_string()
-    };
     let words = parts.into_iter().map(word).chain([value.to_string()]);
     words.chain(unit.map(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A part of a key in words: `l1` is `L1`.
+pub(crate) fn word(part: &str) -> String {
+    let known = WORDS.iter().find(|(plain, _)| *plain == part);
+    known.map_or(part, |(_, word)| word).to_string()
 }
 
 /// What tells the machine of each of `records` from the others: its name where there are

@@ -7,6 +7,9 @@ use gpumodel::report::results::Analysis;
 use crate::drawn::{compared, draw, input, shown};
 use crate::picture::{boxes, levels, texts};
 use crate::shown::{crowded, small, together};
+use crate::shown_mixes::mixes;
+use crate::shown_slices::{sliced, surfaces};
+use crate::shown_study::{apart, hosted, pairs};
 
 /// Figures whose cells hold their values.
 const MAPS: [&str; 3] = ["interference", "activity", "slice-surface"];
@@ -83,6 +86,49 @@ fn gallery() -> Vec<(String, Drawing)> {
 fn no_elements_overlap() {
     for (name, drawing) in gallery() {
         clear(&name, &drawing);
+    }
+}
+
+/// Figures of several mixes, with what twelve mixes on each of two machines are.
+fn many() -> Vec<(&'static str, Vec<Analysis>)> {
+    let twice = |mut records: Vec<Analysis>| {
+        let mut other = records.clone();
+        for record in &mut other {
+            (record.machine.name, record.machine.hash) = ("other".into(), "fedcba98".into());
+        }
+        records.append(&mut other);
+        records
+    };
+    let mixes_of = |schemes| (2..14).map(|mix| together(2, mix, schemes)).collect();
+    vec![
+        ("normalized", twice(mixes_of(6))),
+        ("slowdown", twice(mixes_of(6))),
+        ("schemes", twice(mixes_of(6))),
+        ("makespan", twice(pairs(12, false))),
+        ("sorted", twice(mixes(12, false))),
+        ("reallocation", twice(mixes(12, false))),
+        ("qos", twice(mixes(12, false))),
+        ("energy", twice(mixes(12, false))),
+        ("slice-surface", twice(surfaces(12, false))),
+        ("slice-speed", twice(sliced(6, false))),
+        ("transformed", twice(apart(12, false))),
+        ("app-time", twice(hosted(12, false))),
+        ("ctas", twice(apart(12, false))),
+    ]
+}
+
+#[test]
+fn a_page_holds_the_figures_of_many_mixes() {
+    for (name, records) in many() {
+        for width in [Width::One, Width::Two] {
+            let sheet = Sheet { width, ..Sheet::default() };
+            let input = FigureInput::new(&records).on(sheet);
+            let drawing = Figure::named(name).unwrap().draw(&input).unwrap();
+            let inch = drawing.size.0 / if width == Width::One { 3.33 } else { 7.0 };
+            let inches = drawing.size.1 / inch;
+            assert!(inches <= 9.01, "{name} as {width:?} is {inches:.2} in high");
+            clear(&format!("{name} of many as {width:?}"), &drawing);
+        }
     }
 }
 

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
-use gpumodel::report::figure::{FIGURES, Figure, FigureInput, Format, Sheet, Width, order, rename};
+use gpumodel::report::figure::{
+    Drawing, FIGURES, Figure, FigureInput, Format, Sheet, Width, order, rename,
+};
 use gpumodel::report::results::Analysis;
 
 use crate::drawn::{compared, input, shown};
@@ -129,7 +131,10 @@ fn an_order_puts_names_first_or_last() {
     order(&mut last, &asked, true).unwrap();
     assert_eq!(schemes(&last[0]), ["warped-slicer", "left-over", "left-over", "spatial"]);
     let error = order(&mut last, &["nothing".into()], false).unwrap_err().to_string();
-    assert!(error.contains("nothing is no application, kernel, scheme or machine"), "{error}");
+    assert!(
+        error.contains("nothing is no application, kernel, scheme, machine, cause or class"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -148,6 +153,50 @@ fn new_names_are_shown_and_the_provenance_keeps_the_old() {
     let taken = [("one".to_string(), "two".to_string())];
     let error = rename(&mut [small()], &taken).unwrap_err().to_string();
     assert!(error.contains("two is in the records too"), "{error}");
+}
+
+#[test]
+fn causes_and_classes_have_new_names_and_keep_their_looks() {
+    let named = |record: &Analysis, figure: &str, old: &str, new: &str| {
+        let mut records = shown(figure, record).unwrap();
+        let plain = Figure::named(figure).unwrap().draw(&FigureInput::new(&records)).unwrap();
+        let before = rename(&mut records, &[(old.into(), new.into())]).unwrap();
+        let input = FigureInput::new(&records).renamed(&before);
+        let drawing = Figure::named(figure).unwrap().draw(&input).unwrap();
+        let (old_words, all) = (words(&plain.svg), words(&drawing.svg));
+        assert!(all.contains(&new.to_string()), "{figure}: {new} is not among {all:?}");
+        assert!(!old_words.contains(&new.to_string()), "{figure}");
+        let colours = |svg: &str| -> Vec<String> {
+            crate::picture::boxes(svg).into_iter().map(|(_, fill)| fill).collect()
+        };
+        assert_eq!(colours(&drawing.svg), colours(&plain.svg), "{figure}");
+    };
+    named(&small(), "stalls", "long_memory", "waits for DRAM");
+    named(&small(), "shared-stalls", "no CTA", "empty SM");
+    for figure in ["sm-share", "schedule", "interference"] {
+        named(&small(), figure, "MC", "memory and cache");
+    }
+}
+
+#[test]
+fn kernels_come_in_the_order_that_was_asked_for() {
+    let records = [small()];
+    let last = records[0].solo[0].kernels.last().unwrap().name.clone();
+    let asked = [last];
+    for figure in ["stalls", "traffic", "residence", "issue-slots", "roofline", "activity"] {
+        let figure = Figure::named(figure).unwrap();
+        let draw = |last| figure.draw(&FigureInput::new(&records).ordered(&asked, last)).unwrap();
+        let (first, last) = (draw(false), draw(true));
+        assert_ne!(words(&first.svg), words(&last.svg), "{}", figure.name);
+        let sorted = |drawing: &Drawing| {
+            let mut all = words(&drawing.svg);
+            all.sort();
+            all
+        };
+        if figure.name != "roofline" {
+            assert_eq!(sorted(&first), sorted(&last), "{}", figure.name);
+        }
+    }
 }
 
 #[test]

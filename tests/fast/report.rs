@@ -171,7 +171,7 @@ fn both_roofs_have_labels_when_the_axis_begins_at_one() {
     let reported = texts(&drawing.svg);
     let find = |words: &str| reported.iter().find(|text| text.words == words);
     assert!(find("0.1").is_none() && find("1").is_some(), "{reported:?}");
-    for name in ["DRAM 898 GB/s", "L2 3.13k GB/s"] {
+    for name in ["DRAM 898 GB/s", "L2 3.13 TB/s"] {
         let inside = find(name).is_some_and(|text| drawing.plots[0].holds(&text.area));
         assert!(inside, "{name}: {reported:?}");
     }

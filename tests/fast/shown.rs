@@ -126,7 +126,12 @@ fn corun(dice: &mut Dice, apps: u32, sms: u32, scheme: u32) -> CoRun {
         normalized: Vec::new(),
         chosen: 1 + app % 8,
     };
+    // SMs and channels go from application to application.
+    let quotas = |app| (0..sms).map(|sm| u32::from(sm % apps == app) * 8).collect::<Vec<_>>();
+    let channels: Vec<[u32; 2]> = (0..apps).map(|app| [2 * app, 2 * app + 1]).collect();
+    let shares: Vec<_> = (0..apps).map(quotas).collect();
     let decision = DecisionRecord {
+        plan: serde_json::json!({ "shares": shares, "channels": channels, "delay": 0 }),
         reason: "the smaller loss".into(),
         curves: (0..apps).map(|app| curve(app, dice)).collect(),
         ..DecisionRecord::default()

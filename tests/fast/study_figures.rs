@@ -1,7 +1,7 @@
 //! Do the figures of solo runs under schemes, and of pairs, follow from the numbers?
 
 use assert_cmd::Command;
-use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Source};
+use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Sheet, Source, Width};
 use gpumodel::report::results::Analysis;
 use gpumodel::report::{ReportError, write_all};
 
@@ -132,7 +132,7 @@ fn issue_slots_of_launches_are_weighted_by_their_cycles() {
 fn the_activity_map_has_a_cell_for_every_resource() {
     let drawing = draw("activity", &[small()]);
     let reported = words(&drawing);
-    let heads = ["fp32", "int", "shared", "l1", "dram"];
+    let heads = ["FP32", "INT", "shared", "L1", "DRAM"];
     let places: Vec<Option<usize>> =
         heads.iter().map(|head| reported.iter().position(|word| word == head)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{reported:?}");
@@ -161,6 +161,27 @@ fn transformed_kernels_are_over_those_as_written() {
     let registers = bars(&drawing, ORANGE);
     assert_eq!((times.len(), registers.len()), (4, 4));
     assert!((times[0].height / registers[0].height - 1.36).abs() < 0.02);
+}
+
+#[test]
+fn no_mean_of_transformed_kernels_spans_two_machines() {
+    let mut records = apart(3, false);
+    records.extend(apart(3, false));
+    for record in &mut records[3..] {
+        record.machine.name = "other".into();
+        record.machine.hash = "fedcba98".into();
+        for run in &mut record.coruns {
+            run.apps[0].cycles *= 2;
+        }
+    }
+    let drawing = draw("transformed", &records);
+    assert_eq!(drawing.plots.len(), 2, "a panel for each machine");
+    let machine = &records[0].machine.name;
+    let mean = |on: &str| number(&row(&drawing, &[&format!("GMEAN on {on}")])[3]);
+    close(mean("other"), 2.0 * mean(machine));
+    let alone = row(&draw("transformed", &records[..3]), &["GMEAN"]);
+    close(mean(machine), number(&alone[3]));
+    assert!(words(&drawing).contains(&"other:".to_string()));
 }
 
 #[test]
@@ -311,6 +332,24 @@ fn what_is_missing_is_named_with_the_command_that_gives_it() {
     assert!(refused("sm-scaling", &[one]).contains("several numbers of SMs"));
     assert!(refused("ctas", &pairs(1, false)).contains("several numbers of CTAs"));
     assert!(refused("makespan", &apart(1, false)).contains("no two applications finished"));
+}
+
+#[test]
+fn names_of_schemes_are_never_cut_in_times() {
+    let mut records = hosted(2, false);
+    let long = "a-scheme-with-a-name-that-goes-on-and-on:window=500:and=more";
+    for run in records.iter_mut().flat_map(|record| &mut record.coruns) {
+        run.scheme = format!("{long}:{}", run.scheme);
+    }
+    for width in [Width::Screen, Width::One, Width::Two] {
+        let sheet = Sheet { width, ..Sheet::default() };
+        let figure = Figure::named("app-time").unwrap();
+        let drawing = figure.draw(&FigureInput::new(&records).on(sheet)).unwrap();
+        let all = words(&drawing);
+        assert!(all.iter().all(|words| !words.contains('…')), "{width:?}: {all:?}");
+        assert!(all.concat().contains(long), "{width:?}: {all:?}");
+        crate::covering::clear("app-time", &drawing);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Do the figures of co-runs show the numbers of the record?
 
 use assert_cmd::Command;
-use gpumodel::report::figure::{Drawing, FIGURES, Figure, FigureInput, Source};
+use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Source};
 use gpumodel::report::results::statistics::geometric_mean;
 use gpumodel::report::results::{Analysis, CellRecord, CoRun, MigrationRecord, with_short_names};
 use gpumodel::report::{table, write_all};
@@ -19,8 +19,8 @@ fn rows(csv: &str) -> Vec<Vec<String>> {
 }
 
 /// Boxes of `fill` within the plots of a drawing.
-fn bars(drawing: &Drawing, fill: &str) -> Vec<gpumodel::report::figure::Area> {
-    let inside = |area: &gpumodel::report::figure::Area| {
+fn bars(drawing: &Drawing, fill: &str) -> Vec<Area> {
+    let inside = |area: &Area| {
         drawing.plots.iter().any(|plot| {
             plot.x - 0.2 <= area.x && plot.y - 0.2 <= area.y && area.bottom() <= plot.bottom() + 0.2
         })
@@ -178,6 +178,34 @@ fn cells_of_the_residency_figure_are_as_long_as_the_residence() {
 }
 
 #[test]
+fn owned_sms_and_channels_are_areas() {
+    let mut record = small();
+    record.coruns[1].apps.iter_mut().for_each(|app| app.end_cycle = 8450);
+    let drawing = draw("ownership", &[record]);
+    // Two schemes, each with its SMs and its channels; of the last the channels are owned.
+    let [.., sms, channels] = &drawing.plots[..] else { panic!("{:?}", drawing.plots) };
+    let within = |plot: &Area, fill: &str| -> Vec<Area> {
+        let inside = |area: &Area| area.y > plot.y - 0.2 && area.bottom() < plot.bottom() + 0.2;
+        bars(&drawing, fill).into_iter().filter(inside).collect()
+    };
+    let (blue, orange) = (within(sms, BLUE), within(sms, ORANGE));
+    // Three SMs and one, from cycle 3000 of 8450 on.
+    assert_eq!((blue.len(), orange.len()), (1, 1), "{blue:?} {orange:?}");
+    assert!((blue[0].height / orange[0].height - 3.0).abs() < 0.05, "{blue:?} {orange:?}");
+    assert!((blue[0].x - sms.x - sms.width * 3000.0 / 8450.0).abs() < 0.2, "{blue:?} in {sms:?}");
+    let own = within(channels, BLUE);
+    assert!((own[0].height / channels.height - 0.75).abs() < 0.01, "{own:?}");
+    let lines = rows(&drawing.csv);
+    let line = |words: [&str; 6]| words.map(String::from).to_vec();
+    assert!(lines.contains(&line(["even", "0", "3000", "shared", "4", "4"])), "{lines:?}");
+    assert!(lines.contains(&line(["even", "3000", "8450", "apps/one", "3", "3"])), "{lines:?}");
+    let mut silent = small();
+    silent.coruns.iter_mut().for_each(|run| run.decisions.clear());
+    let error = Figure::named("ownership").unwrap().draw(&FigureInput::new(&[silent])).unwrap_err();
+    assert!(error.to_string().contains("how SMs are divided"), "{error}");
+}
+
+#[test]
 fn figures_of_co_runs_refuse_a_record_without_any() {
     let mut record = small();
     record.coruns.clear();
@@ -306,7 +334,48 @@ fn more_than_four_mixes_form_two_columns() {
     let twelve = draw("slowdown", &mixes);
     assert_eq!(twelve.plots.len(), 12);
     assert_eq!(twelve.plots.iter().filter(|plot| plot.x > 240.0).count(), 6);
-    assert!(twelve.size.1 < 2.5 * four.size.1, "{:?} for twelve", twelve.size);
+    assert!(twelve.size.1 < 1.5 * four.size.1, "{:?} for twelve", twelve.size);
+    // One legend for all, and the schemes' names below the last of each column.
+    assert_eq!(twelve.legends.len(), 1);
+    let named = texts(&twelve.svg).into_iter().filter(|text| text.words == "left-over").count();
+    assert_eq!(named, 2);
+}
+
+#[test]
+fn many_mixes_of_the_scheme_figure_are_means() {
+    let mixes: Vec<Analysis> = (2..42).map(|sms| together(2, sms, 3)).collect();
+    let drawing = draw("schemes", &mixes);
+    let words: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
+    assert!(words.contains(&"Geometric means over 40 mixes.".to_string()), "{words:?}");
+    let stp: Vec<f64> = mixes.iter().map(|mix| mix.coruns[1].stp).collect();
+    let mean = format!("{:.2}", geometric_mean(&stp).unwrap());
+    assert!(words.contains(&mean), "{mean} is not among {words:?}");
+    // Two mixes have room, each below its name.
+    let two = draw("schemes", &mixes[..2]);
+    let words: Vec<String> = texts(&two.svg).into_iter().map(|text| text.words).collect();
+    let named = words.iter().filter(|words| words.starts_with("application-0+application-1"));
+    assert_eq!(named.count(), two.plots.len().div_ceil(4) * 2, "{words:?}");
+}
+
+#[test]
+fn values_within_noise_of_the_best_are_bold() {
+    let mut record = together(2, 4, 3);
+    for (run, stp) in record.coruns.iter_mut().zip([1.0, 1.5, 1.48]) {
+        run.stp = stp;
+    }
+    let heavy = |record: &Analysis| -> Vec<String> {
+        let svg = draw("schemes", std::slice::from_ref(record)).svg;
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        let bold = document.descendants().filter(|node| {
+            node.has_tag_name("text") && node.attribute("font-weight") == Some("bold")
+        });
+        bold.filter_map(|node| node.text()).map(|text| text.trim().to_string()).collect()
+    };
+    let found = heavy(&record);
+    assert!(["1.50", "1.48"].iter().all(|one| found.contains(&(*one).to_string())), "{found:?}");
+    assert!(!found.contains(&"1.00".to_string()), "{found:?}");
+    record.coruns[0].stp = 1.49;
+    assert!(!heavy(&record).contains(&"1.50".to_string()), "all are as good");
 }
 
 #[test]

@@ -65,11 +65,11 @@ pub(crate) struct Arguments {
     /// fairness, makespan, ipc, harmonic, alu, energy; of `sorted`: stp, antt
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     metrics: Vec<String>,
-    /// Puts these schemes, applications, mixes or machines first, in this order
+    /// Puts these schemes, applications, mixes, machines or kernels first, in this order
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     order: Vec<String>,
-    /// Shows the application, kernel, scheme or machine OLD as NEW; may come several times.
-    /// Other options take the name in the records
+    /// Shows the application, kernel, scheme, machine, cause of stalls or class OLD as NEW; may
+    /// come several times. Other options take the name in the records
     #[arg(long, value_name = "OLD=NEW", value_parser = renaming)]
     rename: Vec<(String, String)>,
     /// Which queue `schedule` and `sm-share` show [default: the first]
@@ -168,11 +168,13 @@ fn arranged(
     records: &[Analysis],
     comparison: Option<&Comparison>,
 ) -> Result<Drawing, ReportError> {
-    let draw = |records: &[Analysis], renames: &[(String, String)]| {
-        let mut renamed = records.to_vec();
-        let before = rename(&mut renamed, renames)?;
+    let draw = |last: bool, renames: &[(String, String)]| {
+        let mut arranged = records.to_vec();
+        order(&mut arranged, &arguments.order, last)?;
+        let before = rename(&mut arranged, renames)?;
         let new = |name: &str| renames.iter().find(|(old, _)| old == name).map(|(_, new)| &**new);
-        figure.draw(&input(arguments, &renamed, comparison, &new)?.renamed(&before))
+        let input = input(arguments, &arranged, comparison, &new)?;
+        figure.draw(&input.renamed(&before).ordered(&arguments.order, last))
     };
     if arguments.order.is_empty() && arguments.rename.is_empty() {
         return figure.draw(&input(arguments, records, comparison, &|_| None)?);
@@ -185,22 +187,17 @@ fn arranged(
         let why = " is renamed; name the scheme that others are divided by with --baseline".into();
         return Err(ReportError::Category { name: old.clone(), why });
     }
-    let ordered = |last| {
-        let mut ordered = records.to_vec();
-        order(&mut ordered, &arguments.order, last).map(|()| ordered)
-    };
-    let (first, last) = (ordered(false)?, ordered(true)?);
-    let drawing = draw(&first, &arguments.rename)?;
+    let drawing = draw(false, &arguments.rename)?;
     let unchanged = |option, why: String| {
         Err(ReportError::Unchanged { figure: figure.name, option, why: why + "; leave it out" })
     };
-    if !arguments.order.is_empty() && draw(&last, &arguments.rename)?.svg == drawing.svg {
+    if !arguments.order.is_empty() && draw(true, &arguments.rename)?.svg == drawing.svg {
         return unchanged("--order", "it has its own order".into());
     }
     for (place, (old, _)) in arguments.rename.iter().enumerate() {
         let mut others = arguments.rename.clone();
         others.remove(place);
-        if draw(&first, &others)?.svg == drawing.svg {
+        if draw(false, &others)?.svg == drawing.svg {
             return unchanged("--rename", format!("it does not show {old}"));
         }
     }

@@ -4,7 +4,7 @@ use gpumodel_core::units::to_usize;
 
 use super::canvas::Canvas;
 use super::text::{Anchor, text_area, text_width};
-use super::{Area, INK, LABEL, Label, SOFT_INK};
+use super::{Area, INK, LABEL, Label, NOTE, SOFT_INK};
 use crate::format::short;
 
 /// Values further from zero than this are drawn as this far.
@@ -69,8 +69,35 @@ impl Scale {
 
     /// Round values within the range and their labels.
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
-        let values = if self.log { self.decades() } else { self.steps() };
-        values.into_iter().map(|v| (v, short(v))).collect()
+        let finest = self.divisions().into_iter().next().unwrap_or_default();
+        labelled(finest)
+    }
+
+    /// The finest of [`Self::divisions`] all of whose labels lie `apart`, of those that have
+    /// two values at least the coarsest where none does.
+    fn ticks_apart(&self, apart: impl Fn(&[(f64, String)]) -> bool) -> Vec<(f64, String)> {
+        let mut ticks = self.ticks();
+        for coarser in self.divisions() {
+            if apart(&ticks) {
+                break;
+            }
+            if coarser.len() >= 2 {
+                ticks = labelled(coarser);
+            }
+        }
+        ticks
+    }
+
+    /// Round values within the range, from many to few.
+    fn divisions(&self) -> Vec<Vec<f64>> {
+        if self.log {
+            let all = self.decades();
+            let powers: Vec<f64> = all.iter().copied().filter(|v| is_power(*v)).collect();
+            let every = |step| powers.iter().copied().step_by(step).collect();
+            return [all].into_iter().chain([1, 2, 3, 5, 10].map(every)).collect();
+        }
+        let parts = [3.0, 2.0, 1.0].map(|parts| round_step((self.high - self.low) / parts));
+        [self.steps()].into_iter().chain(parts.map(|step| self.multiples(step))).collect()
     }
 
     /// Multiples of a round value: of a finer one where few lie within a range that does
@@ -90,7 +117,8 @@ impl Scale {
         values
     }
 
-    /// Powers of ten; with their double and fivefold where that leaves few.
+    /// Powers of ten; with their double and fivefold where that leaves few, and multiples of a
+    /// round value where the range has not two of them.
     fn decades(&self) -> Vec<f64> {
         let (first, last) = (self.low.log10().floor(), self.high.log10().ceil());
         let multiples: &[f64] = if last - first <= 3.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
@@ -106,8 +134,23 @@ impl Scale {
             );
             power += 1.0;
         }
-        values
+        if values.len() < 2 {
+            self.multiples(round_step((self.high - self.low) / 4.0))
+        } else {
+            values
+        }
     }
+}
+
+/// `values` with their labels.
+fn labelled(values: Vec<f64>) -> Vec<(f64, String)> {
+    values.into_iter().map(|value| (value, short(value))).collect()
+}
+
+/// Whether `value` is a power of ten.
+fn is_power(value: f64) -> bool {
+    let power = value.log10();
+    (power - power.round()).abs() < 1e-9
 }
 
 /// `value` within what can be drawn; no number is 0.
@@ -136,73 +179,97 @@ fn tick_across(canvas: &mut Canvas, area: &Area, x: f64) {
     canvas.line(vec![(x, area.bottom()), (x, area.bottom() + TICK)], SOFT_INK, 0.6);
 }
 
+/// The middle of tick labels below an area, and that of the axis title.
+const LABELS: f64 = 11.5;
+const TITLE: f64 = 27.0;
+
+/// Between labels next to each other.
+const BETWEEN: f64 = 6.0;
+
+/// Where the label of a tick at `x` stands below `area`: at the right end it moves in where it
+/// would leave the canvas.
+fn label_at(canvas: &Canvas, area: &Area, x: f64, label: &str) -> (f64, f64) {
+    let beyond = x + text_width(label, NOTE) / 2.0 + 2.0 - canvas.width();
+    (x - beyond.max(0.0), area.bottom() + LABELS)
+}
+
+/// The ticks of the horizontal `scale` of `area`, whose labels have room next to each other.
+fn ticks_across(canvas: &Canvas, area: &Area, scale: &Scale) -> Vec<(f64, String)> {
+    scale.ticks_apart(|ticks| {
+        let place = |(value, label): &(f64, String)| {
+            let (x, y) = label_at(canvas, area, scale.at(*value), label);
+            let mut place = text_area(label, NOTE, Anchor::Centre, x, y);
+            place.width += BETWEEN;
+            place
+        };
+        let places: Vec<Area> = ticks.iter().map(place).collect();
+        places.windows(2).all(|two| !two[0].overlaps(&two[1]))
+    })
+}
+
 /// Draws grid lines and ticks of the horizontal `scale` of `area` without labels: of a panel
 /// above one that has them.
 pub(crate) fn ticks(canvas: &mut Canvas, area: &Area, scale: &Scale) {
-    scale.ticks().iter().for_each(|(value, _)| tick_across(canvas, area, scale.at(*value)));
+    let ticks = ticks_across(canvas, area, scale);
+    ticks.iter().for_each(|(value, _)| tick_across(canvas, area, scale.at(*value)));
 }
 
 /// Draws the horizontal axis of `scale` below `area`: grid lines within it, tick
-/// labels and `title` beneath. Takes 34 units of height; without a title 19.
+/// labels and `title` beneath. Takes 33 units of height; without a title 17.
 pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str) {
-    let mut taken: Option<Area> = None;
-    for (value, label) in scale.ticks() {
+    for (value, label) in ticks_across(canvas, area, scale) {
         let x = scale.at(value);
         tick_across(canvas, area, x);
-        // A label at the right end moves in where it would leave the layout.
-        let beyond = x + text_width(&label, LABEL) / 2.0 + 2.0 - canvas.width();
-        let at = (x - beyond.max(0.0), area.bottom() + 12.5);
-        let mut room = text_area(&label, LABEL, Anchor::Centre, at.0, at.1);
-        room.width += 4.0;
-        if taken.is_some_and(|previous| previous.overlaps(&room)) {
-            continue;
-        }
-        taken = Some(room);
-        canvas.write(label, at, LABEL, Anchor::Centre);
+        let at = label_at(canvas, area, x, &label);
+        canvas.write(label, at, NOTE, Anchor::Centre);
     }
+    title_across(canvas, area, title);
+}
+
+/// Writes the title, if any, of a horizontal axis below `area`.
+fn title_across(canvas: &mut Canvas, area: &Area, title: &str) {
     if !title.is_empty() {
-        canvas.centred(title, (area.x + area.width / 2.0, area.bottom() + 28.0), LABEL);
+        canvas.centred(title, (area.x + area.width / 2.0, area.bottom() + TITLE), LABEL);
     }
 }
 
-/// Room of a label of an axis of whole numbers.
-const COUNTS: f64 = 24.0;
+/// Room of a label of an axis of whole numbers, and how many there are at most.
+const COUNTS: f64 = 22.0;
+const MOST_COUNTS: f64 = 16.0;
 
 /// Draws a horizontal axis of whole numbers from 1 to `most` below `area`: as
 /// [`across`], but no label between two numbers.
 pub(crate) fn counts(canvas: &mut Canvas, area: &Area, scale: &Scale, most: u32, title: &str) {
     let room = (scale.at(f64::from(most)) - scale.at(0.0)).abs() / COUNTS;
     let steps = [1, 2, 4, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 20_000];
-    let fits = |step: &&u32| f64::from(most / **step) <= room;
+    let fits = |step: &&u32| f64::from(most / **step) <= room.min(MOST_COUNTS);
     let step = steps.iter().find(fits).copied().unwrap_or(most.max(1));
     for count in (step..=most).step_by(to_usize(step)) {
         let x = scale.at(f64::from(count));
         tick_across(canvas, area, x);
-        canvas.write(short(f64::from(count)), (x, area.bottom() + 12.5), LABEL, Anchor::Centre);
+        let at = (x, area.bottom() + LABELS);
+        canvas.write(short(f64::from(count)), at, NOTE, Anchor::Centre);
     }
-    if !title.is_empty() {
-        canvas.centred(title, (area.x + area.width / 2.0, area.bottom() + 28.0), LABEL);
-    }
+    title_across(canvas, area, title);
 }
 
 /// Draws the vertical axis of `scale` left of `area`: grid lines within it, tick
-/// labels, and `title`, if any, upwards at `title_x`.
+/// labels, and `title`, if any, upwards at `title_x`, small where it is longer than the axis.
 pub(crate) fn down(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str, title_x: f64) {
-    let mut taken: Option<Area> = None;
-    for (value, label) in scale.ticks() {
+    let ticks = scale.ticks_apart(|ticks| {
+        let places: Vec<f64> = ticks.iter().map(|(value, _)| scale.at(*value)).collect();
+        places.windows(2).all(|two| (two[1] - two[0]).abs() >= NOTE)
+    });
+    for (value, label) in ticks {
         let y = scale.at(value);
         canvas.grid((area.x, y), (area.right(), y));
         canvas.line(vec![(area.x - TICK, y), (area.x, y)], SOFT_INK, 0.6);
-        let room = text_area(&label, LABEL, Anchor::Right, area.x - 4.0, y);
-        if taken.is_some_and(|previous| previous.overlaps(&room)) {
-            continue;
-        }
-        taken = Some(room);
-        canvas.write(label, (area.x - 4.0, y), LABEL, Anchor::Right);
+        canvas.write(label, (area.x - TICK - 2.0, y), NOTE, Anchor::Right);
     }
     if !title.is_empty() {
         let at = (title_x, area.y + area.height / 2.0);
-        canvas.text(Label::new(title, at, LABEL, Anchor::Centre).upwards());
+        let size = if text_width(title, LABEL) <= area.height { LABEL } else { NOTE };
+        canvas.text(Label::new(title, at, size, Anchor::Centre).upwards());
     }
 }
 
@@ -226,6 +293,24 @@ mod tests {
         assert_eq!(labels(Scale::log(8.0, 60.0, 0.0, 1.0)), ["10", "20", "50"]);
         let narrow = Scale::linear(0.91, 1.13, 0.0, 1.0);
         assert_eq!(labels(narrow), ["0.95", "1", "1.05", "1.1"]);
+    }
+
+    #[test]
+    fn ticks_without_room_are_fewer_and_even() {
+        let near = |scale: &Scale, least: f64| {
+            let ticks = scale.ticks_apart(|ticks| {
+                ticks.windows(2).all(|two| scale.at(two[1].0) - scale.at(two[0].0) >= least)
+            });
+            ticks.into_iter().map(|(_, label)| label).collect::<Vec<_>>()
+        };
+        let scale = Scale::linear(0.0, 0.99, 0.0, 100.0);
+        assert_eq!(near(&scale, 30.0), ["0", "0.5"]);
+        assert_eq!(near(&Scale::linear(0.0, 2.5, 0.0, 100.0), 20.0), ["0", "1", "2"]);
+        assert_eq!(near(&scale, 400.0), ["0", "0.5"], "two at least");
+        let log = Scale::log(1.0, 1e6, 0.0, 60.0);
+        assert_eq!(near(&log, 15.0), ["1", "100", "10k", "1M"]);
+        let narrow = Scale::log(1.0, 100.0, 0.0, 60.0);
+        assert_eq!(near(&narrow, 25.0), ["1", "10", "100"]);
     }
 
     #[test]

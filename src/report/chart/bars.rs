@@ -15,9 +15,11 @@ const TITLE: f64 = 40.0;
 /// Height of the scale.
 const HEIGHT: f64 = 76.0;
 /// Bars are widened up to this many times.
-const STRETCH: f64 = 4.0;
+const STRETCH: f64 = 8.0;
 /// Room above the scale, next to that of values.
 const HEAD: f64 = 6.0;
+/// Below bars without names, half of which the lowest number of the scale takes.
+const NAMELESS: f64 = 9.0;
 
 /// Clusters with what they have in common.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +34,27 @@ pub(crate) struct Bars<'a> {
     most: f64,
     /// Which fill each series has.
     looks: &'a [usize],
+    /// The clusters have no names below them.
+    nameless: bool,
+    /// Height of the scale, usually.
+    high: f64,
+    /// No values stand above bars.
+    silent: bool,
 }
 
 impl<'a> Bars<'a> {
     /// `clusters` on a scale with `title`.
     pub(crate) fn new(clusters: &'a [Cluster], title: &'a str) -> Self {
-        Self { clusters, title, reference: None, most: 0.0, looks: &[] }
+        Self {
+            clusters,
+            title,
+            reference: None,
+            most: 0.0,
+            looks: &[],
+            nameless: false,
+            high: HEIGHT,
+            silent: false,
+        }
     }
 
     /// With a dashed line at `reference`.
@@ -53,6 +70,22 @@ impl<'a> Bars<'a> {
     /// Series in these fills, where their places say nothing.
     pub(crate) fn looks(self, looks: &'a [usize]) -> Self {
         Self { looks, ..self }
+    }
+
+    /// Without values above bars, though they have room.
+    pub(crate) fn silent(self, silent: bool) -> Self {
+        Self { silent, ..self }
+    }
+
+    /// With a scale of that height, usually.
+    pub(crate) fn high(self, high: f64) -> Self {
+        Self { high, ..self }
+    }
+
+    /// Without names below, where those of bars further below are the same and one row holds
+    /// all.
+    pub(crate) fn nameless(self, nameless: bool) -> Self {
+        Self { nameless, ..self }
     }
 
     /// Draws all clusters on `layout`, on one scale from 0 on.
@@ -109,9 +142,9 @@ impl<'a> Bars<'a> {
     }
 
     fn row(&self, layout: &mut Layout, row: &[Cluster], stretch: f64, most: f64, written: &Values) {
-        let reported = row.iter().any(|cluster| cluster.reported(stretch));
-        layout.skip(HEAD + if reported { written.height } else { 0.0 });
-        let area = layout.plot(LEFT, RIGHT, layout.chosen(HEIGHT));
+        let height = layout.chosen(self.high);
+        layout.skip(HEAD + self.head(row, stretch, &Scale::from_zero(most, height, 0.0), written));
+        let area = layout.plot(LEFT, RIGHT, height);
         let scale = Scale::from_zero(most, area.bottom(), area.y);
         down(&mut layout.canvas, &area, &scale, self.title, area.x - TITLE);
         let slots = Slot::all(row, stretch, (area.x, area.width));
@@ -131,9 +164,32 @@ impl<'a> Bars<'a> {
             layout.canvas.text_before(value);
         }
         outline(&mut layout.canvas, &area);
+        if self.nameless && row.len() == self.clusters.len() {
+            layout.skip(NAMELESS);
+            return;
+        }
         let named: Vec<Named<'_>> = slots.iter().map(Slot::named).collect();
         let height = names(&mut layout.canvas, &named, area.bottom());
         layout.skip(height + 10.0);
+    }
+
+    /// Whether values stand above the bars of a cluster.
+    fn reported(&self, cluster: &Cluster, stretch: f64) -> bool {
+        !self.silent && cluster.reported(stretch)
+    }
+
+    /// The room that values of a row need above an area whose top is at height 0.
+    fn head(&self, row: &[Cluster], stretch: f64, scale: &Scale, written: &Values) -> f64 {
+        let reported = row.iter().filter(|cluster| self.reported(cluster, stretch));
+        let room = |cluster: &Cluster| {
+            let values = cluster.values.iter().enumerate();
+            let room = |(place, value): (usize, &Option<f64>)| {
+                let top = cluster.top(place, scale);
+                value.map_or(0.0, |value| -self.value(written, value, (0.0, top), scale).area().y)
+            };
+            values.map(room).fold(0.0, f64::max)
+        };
+        reported.map(room).fold(0.0, f64::max)
     }
 
     /// Draws the bars of a cluster; returns the values that stand above them.
@@ -151,7 +207,7 @@ impl<'a> Bars<'a> {
         let mut values = Vec::new();
         let mut x = slot.left;
         for (place, value) in cluster.values.iter().enumerate() {
-            let top = value.filter(|v| v.is_finite()).map_or(floor, |v| scale.at(v));
+            let top = cluster.end_of_bar(place, scale);
             if top < floor {
                 let fill = Fill::of(self.looks.get(place).copied().unwrap_or(place));
                 let upper = cluster.uppers.get(place).copied().flatten().unwrap_or(0.0);
@@ -163,9 +219,11 @@ impl<'a> Bars<'a> {
                 }
             }
             let middle = x + pitch * 0.44;
-            let end = cluster.ends.get(place).copied().flatten();
-            let top = end.map_or(top, |end| whisker(layout, middle, end, scale).min(top));
-            if let (Some(value), true) = (value, cluster.reported(stretch)) {
+            if let Some(ends) = cluster.end(place) {
+                whisker(layout, middle, ends, scale);
+            }
+            let top = cluster.top(place, scale);
+            if let (Some(value), true) = (value, self.reported(cluster, stretch)) {
                 values.push(self.value(written, *value, (middle, top), scale));
             }
             x += pitch;
@@ -190,23 +248,20 @@ struct Values {
     decimals: usize,
     /// They have room next to each other.
     level: bool,
-    height: f64,
 }
 
 impl Values {
     /// Those of `clusters` up to `most`, where bars are widened `stretch` times.
     fn of(clusters: &[Cluster], most: f64, stretch: f64) -> Self {
-        let words = Self { decimals: decimals(most), level: true, height: NOTE };
+        let words = Self { decimals: decimals(most), level: true };
         let reported = clusters.iter().filter(|cluster| cluster.reported(stretch));
-        let sizes = reported.flat_map(|cluster| {
+        let mut sizes = reported.flat_map(|cluster| {
             let width = |value: &f64| text_width(&words.words(*value), NOTE);
             let pitch = cluster.pitch(stretch);
             cluster.values.iter().flatten().map(move |value| (width(value), pitch))
         });
-        let sizes: Vec<(f64, f64)> = sizes.collect();
-        let level = sizes.iter().all(|(width, pitch)| width + 2.0 <= *pitch);
-        let widest = sizes.iter().map(|size| size.0).fold(0.0, f64::max);
-        Self { level, height: if level { NOTE } else { widest }, ..words }
+        let level = sizes.all(|(width, pitch)| width + 2.0 <= pitch);
+        Self { level, ..words }
     }
 
     fn words(&self, value: f64) -> String {
@@ -243,14 +298,13 @@ fn stretch(row: &[Cluster], room: f64) -> f64 {
     ((room - gaps) / bars.max(1.0)).max(0.1)
 }
 
-/// Draws both ends of a value at `x`; returns the height of the upper one.
-fn whisker(layout: &mut Layout, x: f64, ends: (f64, f64), scale: &Scale) -> f64 {
+/// Draws both ends of a value at `x`.
+fn whisker(layout: &mut Layout, x: f64, ends: (f64, f64), scale: &Scale) {
     let (low, high) = (scale.at(ends.0), scale.at(ends.1));
     layout.canvas.line(vec![(x, low), (x, high)], INK, 1.0);
     for y in [low, high] {
         layout.canvas.line(vec![(x - 2.0, y), (x + 2.0, y)], INK, 1.0);
     }
-    high
 }
 
 /// Room between clusters.
@@ -326,6 +380,23 @@ impl Cluster {
     /// Values have room above its bars.
     fn reported(&self, stretch: f64) -> bool {
         self.pitch(stretch) >= LABELLED * 0.999
+    }
+
+    /// Both ends of what the value at `place` may be.
+    fn end(&self, place: usize) -> Option<(f64, f64)> {
+        self.ends.get(place).copied().flatten()
+    }
+
+    /// How high the bar at `place` reaches.
+    fn end_of_bar(&self, place: usize, scale: &Scale) -> f64 {
+        let value = self.values[place].filter(|value| value.is_finite());
+        value.map_or(scale.at(0.0), |value| scale.at(value))
+    }
+
+    /// How high the bar at `place` reaches, or the end above it.
+    fn top(&self, place: usize, scale: &Scale) -> f64 {
+        let bar = self.end_of_bar(place, scale);
+        self.end(place).map_or(bar, |(_, high)| scale.at(high).min(bar))
     }
 
     /// The largest finite value, with the ends; at least 0.
@@ -427,7 +498,7 @@ mod tests {
         let bars = Bars::new(&[], "").reference(1.0);
         let scale = Scale::linear(0.0, 2.0, 100.0, 0.0);
         for level in [true, false] {
-            let written = Values { decimals: 2, level, height: 10.0 };
+            let written = Values { decimals: 2, level };
             let area = |value| bars.value(&written, value, (0.0, scale.at(value)), &scale).area();
             assert!((area(0.9).bottom() - 48.0).abs() < 1e-9, "above the line at 50");
             assert!((area(0.2).bottom() - 88.0).abs() < 1e-9, "well below the line");

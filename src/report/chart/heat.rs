@@ -8,8 +8,9 @@ use super::text::{Anchor, fit, text_width};
 use super::{Area, Scale};
 use crate::format::float;
 
-/// Boxes of the bar that explains the shades.
+/// Boxes of the bar that explains the shades, and its width at most.
 const STEPS: u32 = 60;
+const WIDEST: f64 = 300.0;
 
 /// Names of columns from (`left`, `top`) on, upright and at most `most` high where they
 /// are wider than a cell; returns where they end.
@@ -71,7 +72,8 @@ pub(crate) fn shaded(
 
 /// A bar of all shades from `low` to `high` with their values, and `title` below.
 pub(crate) fn explain(layout: &mut Layout, shades: &Shades, (low, high): (f64, f64), title: &str) {
-    let area = layout.plot(90.0, 90.0, 10.0);
+    let beside = ((layout.width() - WIDEST) / 2.0).max(90.0);
+    let area = layout.plot(beside, beside, 10.0);
     let scale = Scale::linear(low, high, area.x, area.right());
     across(&mut layout.canvas, &area, &scale, title);
     let step = area.width / f64::from(STEPS);

@@ -343,13 +343,15 @@ fn title_lines(title: &str, room: f64) -> Vec<String> {
     lines
 }
 
-/// `text` in lines of at most `room`, broken at spaces; longer words are shortened.
+/// `text` in lines of at most `room`, broken at spaces but not before a percent sign; longer
+/// words are shortened.
 fn wrap(text: &str, room: f64, face: &Face) -> Vec<String> {
     let size = face.size;
     let width = |text: &str| (face.width)(text, size);
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let word = (face.fit)(word, size, room);
+    let joined = text.replace(" %", "\u{a0}%");
+    for word in joined.split(' ').filter(|word| !word.is_empty()) {
+        let word = (face.fit)(&word.replace('\u{a0}', " "), size, room);
         match lines.last_mut() {
             Some(line) if width(line) + width(&word) + size * 0.4 <= room => {
                 line.push(' ');
@@ -372,6 +374,12 @@ mod tests {
         assert!(lines.len() > 1);
         assert!(lines.iter().all(|line| text_width(line, 10.0) <= 100.0));
         assert_eq!(lines.join(" "), text);
+    }
+
+    #[test]
+    fn a_percent_sign_stays_with_its_number() {
+        let lines = wrap("keeps all of 45 % of it", text_width("keeps all of 45", 10.0), &REGULAR);
+        assert_eq!(lines, ["keeps all of", "45 % of it"]);
     }
 
     #[test]

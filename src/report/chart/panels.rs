@@ -131,7 +131,7 @@ pub(crate) struct CountPlot {
 }
 
 impl CountPlot {
-    /// A plot with axes: from 0 to `most` across, with a title, and as `scale` divides its area
+    /// A plot with axes: from below 1 to `most` across, with a title, and as `scale` divides its area
     /// upwards, with `up` as title.
     pub(crate) fn new(
         layout: &mut Layout,
@@ -142,7 +142,7 @@ impl CountPlot {
     ) -> Self {
         let area = layout.plot(62.0, 14.0, layout.chosen(150.0));
         let most = most.unwrap_or(1);
-        let x = Scale::linear(0.0, f64::from(most), area.x, area.right() - 5.0);
+        let x = Scale::linear(0.5, f64::from(most), area.x, area.right() - 5.0);
         let y = scale(&area);
         counts(&mut layout.canvas, &area, &x, most, across);
         down(&mut layout.canvas, &area, &y, up, 12.0);

@@ -12,6 +12,16 @@ pub struct Sheet {
     pub height: Option<f64>,
 }
 
+/// The height of a page's text, in inches.
+const PAGE: f64 = 9.0;
+
+impl Sheet {
+    /// How high a figure may be, in user units, so that a page of print holds it.
+    pub(crate) fn page(&self) -> Option<f64> {
+        self.width.inches().map(|_| PAGE * self.width.units_per_inch())
+    }
+}
+
 /// Widths of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Width {

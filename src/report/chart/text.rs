@@ -132,6 +132,8 @@ const LINES: usize = 4;
 const LENGTHS: [f64; 3] = [90.0, 160.0, 230.0];
 /// A name is broken behind these.
 const BREAKS: [char; 6] = [' ', '+', '=', ',', '/', ':'];
+/// Where a name has no line long enough, behind these too.
+const WITHIN: [char; 9] = [' ', '+', '=', ',', '/', ':', '-', '_', '.'];
 
 /// A name with its place: the middle of what it names, and how wide that is.
 #[derive(Clone, Copy, Debug)]
@@ -143,26 +145,62 @@ pub(super) struct Named<'a> {
 
 /// Writes `all` below the height `top`; returns the height that they take.
 pub(super) fn names(canvas: &mut Canvas, all: &[Named<'_>], top: f64) -> f64 {
-    let level = |named: &Named<'_>| broken(named.name, named.width - 2.0, LINES);
+    let level = |named: &Named<'_>| broken(named.name, named.width - 2.0, LINES, &BREAKS);
     match all.iter().map(level).collect::<Option<Vec<_>>>() {
         Some(lines) => flat(canvas, all, &lines, top),
         None => upright(canvas, all, top),
     }
 }
 
-/// Writes a name left of `(x, y)`, within `room`: in two lines where it is too long for one,
-/// and cut where it is for those.
-pub(crate) fn left_of(canvas: &mut Canvas, name: &str, (x, y): (f64, f64), room: f64) {
+/// Writes a name left of `(x, y)`, within `room` and around that height, of which it has so much:
+/// in small lines where it is too long for one, and cut where they have no room.
+pub(crate) fn left_of(
+    canvas: &mut Canvas,
+    name: &str,
+    (x, y): (f64, f64),
+    (room, height): (f64, f64),
+) {
     if text_width(name, LABEL) <= room {
         canvas.write(name, (x, y), LABEL, Anchor::Right);
         return;
     }
-    let lines = broken(name, room, 2).unwrap_or_else(|| vec![fit(name, NOTE, room)]);
-    let mut at = y - LINE * float(lines.len() - 1) / 2.0;
+    let mut lines = lines_of(name, room);
+    if lines_height(lines.len()) > height.max(LINE) {
+        lines = broken(name, room, 2, &BREAKS).unwrap_or_else(|| vec![fit(name, NOTE, room)]);
+    }
+    write_left(canvas, lines, (x, y));
+}
+
+/// Writes small `lines` left of `(x, y)`, around that height.
+pub(crate) fn write_left(canvas: &mut Canvas, lines: Vec<String>, (x, y): (f64, f64)) {
+    let mut at = y - LINE * float(lines.len().saturating_sub(1)) / 2.0;
     for line in lines {
         canvas.write(line, (x, at), NOTE, Anchor::Right);
         at += LINE;
     }
+}
+
+/// The height of so many small lines.
+pub(crate) fn lines_height(count: usize) -> f64 {
+    LINE * float(count)
+}
+
+/// All of `name` in small lines that are at most `room` wide: broken behind signs where that
+/// will do, else anywhere.
+pub(crate) fn lines_of(name: &str, room: f64) -> Vec<String> {
+    let all = usize::MAX;
+    let signs = broken(name, room, all, &BREAKS).or_else(|| broken(name, room, all, &WITHIN));
+    signs.unwrap_or_else(|| {
+        let mut lines = vec![String::new()];
+        for letter in name.chars() {
+            let longer = lines.last().map_or(String::new(), |line| format!("{line}{letter}"));
+            match lines.last_mut() {
+                Some(line) if text_width(&longer, NOTE) <= room => *line = longer,
+                _ => lines.push(letter.into()),
+            }
+        }
+        lines
+    })
 }
 
 /// Writes level names line by line.
@@ -198,16 +236,16 @@ fn upright(canvas: &mut Canvas, all: &[Named<'_>], top: f64) -> f64 {
 fn standing(named: &Named<'_>) -> Vec<String> {
     let fits = |count: &usize| LINE * float(*count) <= named.width;
     let most = (1..=LINES).rev().find(fits).unwrap_or(1);
-    let lines = LENGTHS.iter().find_map(|length| broken(named.name, *length, most));
+    let lines = LENGTHS.iter().find_map(|length| broken(named.name, *length, most, &BREAKS));
     let last = LENGTHS[LENGTHS.len() - 1];
     lines.unwrap_or_else(|| vec![fit(named.name, NOTE, last)])
 }
 
-/// `name` in at most `most` lines that are at most `room` wide; `None` where it does not
-/// fit in.
-fn broken(name: &str, room: f64, most: usize) -> Option<Vec<String>> {
+/// `name` in at most `most` lines that are at most `room` wide, broken behind some of `signs`;
+/// `None` where it does not fit in.
+fn broken(name: &str, room: f64, most: usize, signs: &[char]) -> Option<Vec<String>> {
     let mut lines = vec![String::new()];
-    for part in name.split_inclusive(BREAKS) {
+    for part in name.split_inclusive(signs) {
         let longer = lines.last().map_or(part.to_string(), |line| line.clone() + part);
         if text_width(longer.trim_end(), NOTE) <= room {
             lines.pop();
@@ -224,7 +262,10 @@ fn broken(name: &str, room: f64, most: usize) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Named, broken, fit, fit_heavy, heavy_width, printable, standing, text_width};
+    use super::{
+        BREAKS, Named, broken, fit, fit_heavy, heavy_width, lines_of, printable, standing,
+        text_width,
+    };
 
     #[test]
     fn fitted_text_keeps_both_ends_and_the_room() {
@@ -242,12 +283,22 @@ mod tests {
 
     #[test]
     fn names_are_broken_behind_signs() {
-        let lines = |room, most| broken("pvc+lbm+fwt+sc", room, most).map(|lines| lines.join("|"));
+        let lines =
+            |room, most| broken("pvc+lbm+fwt+sc", room, most, &BREAKS).map(|lines| lines.join("|"));
         assert_eq!(lines(200.0, 1).as_deref(), Some("pvc+lbm+fwt+sc"));
         assert_eq!(lines(60.0, 2).as_deref(), Some("pvc+lbm+|fwt+sc"));
         assert_eq!(lines(60.0, 1), None, "one line is too few");
         assert_eq!(lines(10.0, 9), None, "a part is too wide");
-        assert_eq!(broken("a b", 13.0, 2), Some(vec!["a".into(), "b".into()]));
+        assert_eq!(broken("a b", 13.0, 2, &BREAKS), Some(vec!["a".into(), "b".into()]));
+    }
+
+    #[test]
+    fn lines_of_a_name_hold_all_of_it() {
+        let lines = |name, room| lines_of(name, room).join("|");
+        assert_eq!(lines("slate:task=10:window=500", 60.0), "slate:task=|10:window=|500");
+        assert_eq!(lines("warped-slicer", 40.0), "warped-|slicer");
+        assert_eq!(lines("abcdefgh", 23.0), "abcd|efgh", "5.57 units a letter");
+        assert_eq!(lines("even", 60.0), "even");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! 0 to 10: a map of shaded cells (ARCS 2018, Fig. 7, there as radar charts).
 
 use super::prelude::*;
+use crate::machine::word;
 
 /// Kernels that are drawn.
 const KERNELS: usize = 40;
@@ -17,9 +18,8 @@ const FULL: f64 = 10.0;
 const MEMORY: [&str; 4] = ["shared", "l1", "l2", "dram"];
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let (rows, left_out) = profiles(&input.apps, KERNELS, |kernel| {
-        kernel.activity.clone().filter(|_| !kernel.memory_only)
-    });
+    let (rows, left_out) =
+        input.profiles(KERNELS, |kernel| kernel.activity.clone().filter(|_| !kernel.memory_only));
     let resources = resources(&rows);
     let missing = format!("no kernel of the records says how busy units were; {NO_SOLO}");
     ensure(!resources.is_empty(), missing)?;
@@ -43,17 +43,18 @@ fn resources(rows: &[Profile]) -> Vec<&str> {
 fn map(layout: &mut Layout, rows: &[Profile], resources: &[&str], shades: &Shades) {
     let most = layout.share(NAMES);
     let names: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
-    let left = name_room(&names, LABEL, most) + 14.0;
+    let left = name_room(&names, NOTE, most) + 14.0;
     let width = ((layout.width() - RIGHT - left) / float(resources.len())).min(CELL);
-    let top = heads(layout, resources, (left, layout.top() + 4.0), width, NAMES);
+    let words: Vec<String> = resources.iter().map(|resource| word(resource)).collect();
+    let top = heads(layout, &words, (left, layout.top() + 4.0), width, NAMES);
     let height = ROW * float(rows.len());
     let whole = Area::new(left, top, width * float(resources.len()), height);
     layout.mark_plot(whole);
     let mut y = top;
     for row in rows {
         let at = (left - 5.0, y + ROW / 2.0);
-        let name = fit(&row.label, LABEL, most);
-        layout.canvas.write(name, at, LABEL, Anchor::Right);
+        let name = fit(&row.label, NOTE, most);
+        layout.canvas.write(name, at, NOTE, Anchor::Right);
         let mut x = left;
         for resource in resources {
             let level = row.shares.get(*resource).map(|share| share * FULL);

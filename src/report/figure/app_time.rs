@@ -5,15 +5,17 @@ use super::prelude::*;
 use crate::mix::names;
 use crate::results::HostTime;
 
-/// Rows that are drawn: more are taller than a page.
-const ROWS: usize = 42;
+/// Height of the rows that are drawn: more is taller than a page.
+const HEIGHT: f64 = 700.0;
 const ROW: f64 = 16.0;
 const BAR: f64 = 12.0;
 /// Between applications.
 const GAP: f64 = 8.0;
-/// Most room of the names of applications and of schemes.
+/// Most room of the names of applications and of a line of those of schemes.
 const NAMES: f64 = 110.0;
 const SCHEMES: f64 = 120.0;
+/// Above and below the lines of a name that has several.
+const AROUND: f64 = 4.0;
 
 /// What is missing where no record says.
 const MISSING: &str = "no application ran alone under a scheme that says where its time went; run `gpumodel analyze APP --scheme cuda,mps-leftover,slate --json FILE`";
@@ -56,13 +58,14 @@ struct Block {
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let blocks = blocks(input);
     ensure(!blocks.is_empty(), MISSING)?;
-    let mut rows = 0;
+    let mut layout = input.layout("Where the time of each application goes");
+    let left = Left::of(&layout, &blocks);
+    let mut height = 0.0;
     let fits = |block: &&Block| {
-        rows += block.rows.len();
-        rows <= ROWS
+        height += left.height(block);
+        height <= HEIGHT
     };
     let drawn = &blocks[..blocks.iter().take_while(fits).count().max(1)];
-    let mut layout = input.layout("Where the time of each application goes");
     let used = |place: &usize| {
         let all = drawn.iter().flat_map(|block| &block.rows);
         *place == 0 || all.map(|row| row.parts[*place]).any(|time| time > 0.0)
@@ -73,7 +76,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         Entry::new(Swatch::Fill(part.fill), part.name)
     };
     layout.legend(&places.iter().map(entry).collect::<Vec<_>>());
-    plot(&mut layout, drawn);
+    plot(&mut layout, drawn, &left);
     layout.note("Each application alone, from its arrival to its end.");
     layout.left_out(blocks.len() - drawn.len(), "applications are not drawn");
     Ok(layout.finish(&input.footer()).with_csv(table(&blocks)))
@@ -94,32 +97,67 @@ fn blocks(input: &FigureInput<'_>) -> Vec<Block> {
     subjects(&input.whole_solo_runs()).into_iter().filter_map(block).collect()
 }
 
-fn plot(layout: &mut Layout, blocks: &[Block]) {
-    let all = || blocks.iter().flat_map(|block| &block.rows);
-    let schemes: Vec<&String> = all().map(|row| &row.scheme).collect();
-    let (most_name, most_scheme) = (layout.share(NAMES), layout.share(SCHEMES));
-    let schemes = name_room(&schemes, LABEL, most_scheme) + 10.0;
-    let names = blocks.iter().map(|block| heavy_width(&block.label, LABEL));
-    let names = names.fold(0.0, f64::max).min(most_name) + 16.0;
-    let rows = float(all().count()) * ROW;
-    let height = rows + float(blocks.len()) * GAP;
-    let area = layout.plot(names + schemes, 10.0, height);
-    let most = all().map(Row::whole).fold(0.0, f64::max);
+/// Room of names: of applications, with what is around it, and of a line of those of schemes;
+/// these are small where one is too long.
+struct Left {
+    apps: f64,
+    schemes: f64,
+    small: bool,
+}
+
+impl Left {
+    fn of(layout: &Layout, blocks: &[Block]) -> Self {
+        let apps = blocks.iter().map(|block| heavy_width(&block.label, LABEL));
+        let apps = apps.fold(0.0, f64::max).min(layout.share(NAMES)) + 16.0;
+        let all = blocks.iter().flat_map(|block| &block.rows).map(|row| &row.scheme);
+        let (all, most) = (all.collect::<Vec<_>>(), layout.share(SCHEMES));
+        let small = all.iter().any(|name| text_width(name, LABEL) > most);
+        let schemes = name_room(&all, if small { NOTE } else { LABEL }, most);
+        Self { apps, schemes, small }
+    }
+
+    /// The lines of a scheme's name where names are small.
+    fn lines(&self, row: &Row) -> Vec<String> {
+        lines_of(&row.scheme, self.schemes)
+    }
+
+    /// The height of a row, whose scheme may have several lines.
+    fn row(&self, row: &Row) -> f64 {
+        let lines = if self.small { self.lines(row).len() } else { 1 };
+        (lines_height(lines) + AROUND).max(ROW)
+    }
+
+    /// The height of an application.
+    fn height(&self, block: &Block) -> f64 {
+        block.rows.iter().map(|row| self.row(row)).sum::<f64>() + GAP
+    }
+}
+
+fn plot(layout: &mut Layout, blocks: &[Block], left: &Left) {
+    let height = blocks.iter().map(|block| left.height(block)).sum();
+    let area = layout.plot(left.apps + left.schemes + 10.0, 10.0, height);
+    let all = blocks.iter().flat_map(|block| &block.rows);
+    let most = all.map(Row::whole).fold(0.0, f64::max);
     let (seconds, unit) = time_unit(most * 1e-3);
     let factor = 1e-3 / seconds;
     let scale = Scale::from_zero(most * factor, area.x, area.right() - 40.0);
     across(&mut layout.canvas, &area, &scale, unit);
     let mut y = area.y + GAP / 2.0;
     for block in blocks {
-        let at = (names - 6.0, y + ROW / 2.0);
-        let name = fit_heavy(&block.label, LABEL, most_name);
+        let at = (left.apps - 6.0, y + ROW / 2.0);
+        let name = fit_heavy(&block.label, LABEL, left.apps - 16.0);
         layout.canvas.text(Label::new(name, at, LABEL, Anchor::Right).bold());
         for row in &block.rows {
-            let middle = y + ROW / 2.0;
-            let name = fit(&row.scheme, LABEL, most_scheme);
-            layout.canvas.write(name, (area.x - 5.0, middle), LABEL, Anchor::Right);
+            let height = left.row(row);
+            let middle = y + height / 2.0;
+            let at = (area.x - 5.0, middle);
+            if left.small {
+                write_left(&mut layout.canvas, left.lines(row), at);
+            } else {
+                layout.canvas.write(row.scheme.as_str(), at, LABEL, Anchor::Right);
+            }
             bar(layout, row.parts.map(|time| time * factor), &scale, middle);
-            y += ROW;
+            y += height;
         }
         y += GAP;
     }

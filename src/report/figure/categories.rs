@@ -1,5 +1,5 @@
-//! Other names for what records call applications, kernels, schemes and machines, and another
-//! order of them.
+//! Other names for what records call applications, kernels, schemes, machines, causes of stalls
+//! and classes, and another order of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,6 +7,7 @@ use gpumodel_core::units::did_you_mean;
 
 use crate::ReportError;
 use crate::format::plain_name;
+use crate::kernels::cause_words;
 use crate::mix::{mix_name, scheme_names};
 use crate::results::Analysis;
 use crate::results::last_component;
@@ -18,6 +19,8 @@ enum Kind {
     Kernel,
     Scheme,
     Machine,
+    Cause,
+    Class,
 }
 
 impl Kind {
@@ -26,13 +29,15 @@ impl Kind {
         let shown = match self {
             Self::App => last_component(name) == typed,
             Self::Kernel => plain_name(name) == typed,
-            Self::Scheme | Self::Machine => false,
+            Self::Cause => cause_words(name) == typed,
+            Self::Scheme | Self::Machine | Self::Class => false,
         };
         shown || name == typed
     }
 }
 
-/// Gives what `records` call one of `renames` the name behind it, whole or as figures show it.
+/// Gives what `records` call one of `renames` the name behind it, whole or as figures show it;
+/// causes of stalls and classes, whose names say how they look, keep theirs.
 /// Returns the names that it had, by the new ones.
 ///
 /// # Errors
@@ -80,11 +85,7 @@ pub fn order(records: &mut [Analysis], order: &[String], last: bool) -> Result<(
     for name in order {
         refuse_unknown(name, &known)?;
     }
-    let rank = |kind: Kind, name: &str| match order.iter().position(|o| kind.means(o, name)) {
-        Some(place) if last => usize::MAX - place,
-        Some(place) => place,
-        None => order.len(),
-    };
+    let rank = |kind: Kind, name: &str| rank(order, last, kind, name);
     for record in records.iter_mut() {
         record.solo.sort_by_key(|app| rank(Kind::App, &app.app));
         let names = scheme_names(&record.coruns);
@@ -111,6 +112,20 @@ pub fn order(records: &mut [Analysis], order: &[String], last: bool) -> Result<(
         ranks.into_iter().find(|place| *place != order.len()).unwrap_or(order.len())
     });
     Ok(())
+}
+
+/// The place of a kernel in an order as [`order`] takes it: what it does not name comes behind
+/// what it does, or before where that comes last.
+pub(super) fn kernel_rank(order: &[String], last: bool, name: &str) -> usize {
+    rank(order, last, Kind::Kernel, name)
+}
+
+fn rank(order: &[String], last: bool, kind: Kind, name: &str) -> usize {
+    match order.iter().position(|typed| kind.means(typed, name)) {
+        Some(place) if last => usize::MAX - place,
+        Some(place) => place,
+        None => order.len(),
+    }
 }
 
 /// Where a renamed scheme is one of several settings, names the settings of all in the scheme's
@@ -149,27 +164,33 @@ fn refuse_unknown(name: &str, known: &[(Kind, String)]) -> Result<(), ReportErro
     if known.iter().any(|(kind, known)| kind.means(name, known)) {
         return Ok(());
     }
-    let names = || known.iter().map(|(_, name)| name.as_str());
+    let inner = |kind: Kind| matches!(kind, Kind::Cause | Kind::Class);
+    let those = |last: bool| known.iter().filter(move |(kind, _)| inner(*kind) == last);
+    let names = || those(false).chain(those(true)).map(|(_, name)| name.as_str());
     let hint = did_you_mean(name, names());
     let some = names().take(16).collect::<Vec<_>>().join(", ");
     let more = if known.len() > 16 { ", …" } else { "" };
     let why = format!(
-        " is no application, kernel, scheme or machine of the records{hint}; there are {some}{more}"
+        " is no application, kernel, scheme, machine, cause or class of the records{hint}; there are {some}{more}"
     );
     Err(ReportError::Category { name: name.into(), why })
 }
 
-/// Calls `visit` with every name in `record`.
+/// Calls `visit` with every name in `record`; with copies of those of causes and classes.
 fn each_name(record: &mut Analysis, visit: &mut dyn FnMut(Kind, &mut String)) {
     visit(Kind::Machine, &mut record.machine.name);
     for app in &mut record.solo {
         visit(Kind::App, &mut app.app);
-        app.kernels.iter_mut().for_each(|kernel| visit(Kind::Kernel, &mut kernel.name));
+        for kernel in &mut app.kernels {
+            visit(Kind::Kernel, &mut kernel.name);
+            each_cause(&kernel.stall_fractions, visit);
+        }
     }
     for run in &mut record.coruns {
         visit(Kind::Scheme, &mut run.scheme);
         for app in &mut run.apps {
             visit(Kind::App, &mut app.app);
+            each_cause(&app.stall_fractions, visit);
             app.kernels.iter_mut().for_each(|kernel| visit(Kind::Kernel, &mut kernel.name));
         }
         let curves = run.decisions.iter_mut().flat_map(|decision| &mut decision.curves);
@@ -180,12 +201,20 @@ fn each_name(record: &mut Analysis, visit: &mut dyn FnMut(Kind, &mut String)) {
         if !run.label.is_empty() {
             visit(Kind::Scheme, &mut run.label);
         }
-        run.jobs.iter_mut().for_each(|job| visit(Kind::App, &mut job.app));
+        for job in &mut run.jobs {
+            visit(Kind::App, &mut job.app);
+            job.class.iter().for_each(|class| visit(Kind::Class, &mut class.clone()));
+        }
     }
     for found in &mut record.interference {
         found.schemes.iter_mut().for_each(|scheme| visit(Kind::Scheme, scheme));
+        found.classes.iter().for_each(|class| visit(Kind::Class, &mut class.clone()));
         found.apps.iter_mut().for_each(|app| visit(Kind::App, &mut app.app));
         let pairs = found.pairs.iter_mut().flat_map(|pair| &mut pair.apps);
         pairs.for_each(|app| visit(Kind::App, app));
     }
+}
+
+fn each_cause(stack: &BTreeMap<String, f64>, visit: &mut dyn FnMut(Kind, &mut String)) {
+    stack.keys().for_each(|cause| visit(Kind::Cause, &mut cause.clone()));
 }

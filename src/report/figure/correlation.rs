@@ -118,11 +118,8 @@ fn marks(
     let named = outliers.len().min(LABELS);
     for (row, pair) in &outliers[..named] {
         let at = (x.at(pair.reference), y.at(pair.model));
-        let text = format!(
-            "{} {:+.0} %",
-            fit(last_component(&row.label()), NOTE, 130.0),
-            pair.error.unwrap_or(0.0)
-        );
+        let error = format!("{:+.0} %", pair.error.unwrap_or(0.0)).replace('-', "−");
+        let text = format!("{} {error}", fit(last_component(&row.label()), NOTE, 130.0));
         if let Some(place) = free.next_to(&text, NOTE, at) {
             let label = Label::new(text, place, NOTE, Anchor::Left);
             layout.canvas.leader(&label.area(), at);

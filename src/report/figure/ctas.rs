@@ -3,8 +3,9 @@
 
 use super::prelude::*;
 
-/// Applications that are drawn.
+/// Applications that are drawn, and in one column, of which a page holds less.
 const APPS: usize = 24;
+const FEW: usize = 18;
 /// Height of a small plot, and of one alone.
 const HEIGHT: f64 = 84.0;
 const ALONE: f64 = 200.0;
@@ -44,7 +45,8 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let mut layout = input.layout("Time against CTAs per SM");
     let looks = input.scheme_looks(&schemes);
     layout.legend(&entries(&schemes, &looks));
-    let drawn = &plots[..plots.len().min(APPS)];
+    let most = if layout.narrow() { FEW } else { APPS };
+    let drawn = &plots[..plots.len().min(most)];
     let names: Vec<String> = drawn.iter().map(|plot| plot.label.clone()).collect();
     let points = drawn.iter().flat_map(|plot| &plot.lines).flat_map(|line| &line.points);
     let slowest = points.map(|point| point.time).fold(1.0, f64::max);

@@ -27,13 +27,28 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     ensure(!found.is_empty(), missing)?;
     let mut layout = input.layout("Speed against CTAs per SM, and the choice");
     layout.legend(&Entry::marks(&apps(&found)));
+    let names = apps(&found);
     for (name, decision) in &found {
-        layout.note(&format!("{name}, cycle {}: {}", grouped(decision.cycle), decision.reason));
+        let reason = with_short_names(&decision.reason, &names);
+        layout.note(&format!("{name}, cycle {}: {reason}.", grouped(decision.cycle)));
         layout.skip(3.0);
         panel(&mut layout, decision);
     }
-    layout.note("Each as a share of its largest speed; open marks: sampled; full, with a dashed line: chosen.");
+    let chosen = |curve: &CurveRecord| curve.chosen > 0;
+    let any = found.iter().flat_map(|(_, decision)| &decision.curves).any(chosen);
+    let full = if any { "full, with a dashed line: chosen" } else { "none was chosen" };
+    layout.note(&format!("Each as a share of its largest speed; open marks: sampled; {full}."));
     Ok(layout.finish(&input.footer()).with_csv(table(&found)))
+}
+
+/// `reason` with applications called as in `apps`, as far as those are the ends of their names.
+fn with_short_names(reason: &str, apps: &[&str]) -> String {
+    let short = |word: &str| {
+        let name = word.trim_end_matches([',', ';', ':', '.']);
+        let known = apps.iter().find(|app| **app == last_component(name));
+        known.map_or(word.to_owned(), |app| format!("{app}{}", &word[name.len()..]))
+    };
+    reason.split(' ').map(short).collect::<Vec<_>>().join(" ")
 }
 
 /// The decision of `run` that knows most applications, the first of equal ones.
@@ -120,8 +135,14 @@ fn table(found: &[(&String, &DecisionRecord)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::points;
+    use super::{points, with_short_names};
     use crate::results::CurveRecord;
+
+    #[test]
+    fn a_reason_has_the_names_of_the_figure() {
+        let reason = "1 of samples/a, 2 of x/samples/b; others";
+        assert_eq!(with_short_names(reason, &["a", "b"]), "1 of a, 2 of b; others");
+    }
 
     #[test]
     fn points_are_those_that_were_sampled() {

@@ -3,12 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::categories::kernel_rank;
 use super::{Missing, NO_CORUN, NO_MIX};
 use crate::ReportError;
 use crate::chart::{Layout, Sheet};
+use crate::kernels::{Group, Profile, cause_words, profiles, ranked_groups};
 use crate::look::scheme_looks;
 use crate::mix::{MixesByScheme, mix_names, scheme_names};
-use crate::results::{Analysis, AppRecord, CoRun, Comparison, MachineRecord};
+use crate::results::{
+    Analysis, AppRecord, CoRun, Comparison, KernelRecord, MachineRecord, UnitShares,
+};
 use crate::solo_run::SoloRun;
 
 /// How one of several records is chosen.
@@ -41,6 +45,8 @@ pub struct FigureInput<'a> {
     stretch: f64,
     /// What renamed categories are called in the records, by their new names.
     before: Option<&'a BTreeMap<String, String>>,
+    /// Kernels that come first, or last and in the opposite order.
+    order: (&'a [String], bool),
     published: Option<&'a BTreeMap<String, [f64; 2]>>,
 }
 
@@ -67,6 +73,7 @@ impl<'a> FigureInput<'a> {
             metrics: &[],
             stretch: 1.0,
             before: None,
+            order: (&[], false),
             published,
         }
     }
@@ -123,6 +130,47 @@ impl<'a> FigureInput<'a> {
     #[must_use]
     pub fn renamed(self, before: &'a BTreeMap<String, String>) -> Self {
         Self { before: Some(before), ..self }
+    }
+
+    /// With the kernels that `order` names first where a figure shows kernels, or last, as
+    /// [`order`](super::order()) does with the rest.
+    #[must_use]
+    pub fn ordered(self, order: &'a [String], last: bool) -> Self {
+        Self { order: (order, last), ..self }
+    }
+
+    /// The place of a kernel in the order that was asked for.
+    pub(super) fn kernel_rank(&self, kernel: &str) -> usize {
+        kernel_rank(self.order.0, self.order.1, self.before(kernel))
+    }
+
+    /// The kernels of the chosen applications, all beyond `most` as one group.
+    pub(super) fn groups(&self, most: usize) -> Vec<Group> {
+        ranked_groups(&self.apps, most, |kernel| self.kernel_rank(kernel))
+    }
+
+    /// The profiles of the kernels of the chosen applications, and how many beyond `most` are
+    /// left out.
+    pub(super) fn profiles(
+        &self,
+        most: usize,
+        of: impl Fn(&KernelRecord) -> Option<UnitShares>,
+    ) -> (Vec<Profile>, usize) {
+        profiles(&self.apps, most, |kernel| self.kernel_rank(kernel), of)
+    }
+
+    /// The new name of a class, or of what else keeps its name in the records.
+    pub(super) fn shown<'n>(&'n self, name: &'n str) -> &'n str {
+        let renamed = self.before.into_iter().flatten().find(|(_, before)| *before == name);
+        renamed.map_or(name, |(new, _)| new)
+    }
+
+    /// A cause of stalls as figures show it.
+    pub(super) fn cause_words(&self, cause: &str) -> String {
+        match self.shown(cause) {
+            shown if shown == cause => cause_words(cause),
+            shown => shown.to_owned(),
+        }
     }
 
     /// What `name` was before it was renamed.

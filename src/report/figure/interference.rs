@@ -14,6 +14,8 @@ const RIGHT: f64 = 10.0;
 const GAP: f64 = 16.0;
 /// Height of a cell at least and at most.
 const CELL: (f64, f64) = (11.0, 34.0);
+/// Widest cell of two maps side by side.
+const CELL_WIDTH: f64 = 90.0;
 /// Classes up to which two maps stand side by side.
 const SIDE_BY_SIDE: usize = 5;
 /// A value of a cell and how it is written.
@@ -38,18 +40,19 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let values = values.map(|value| value.0).filter(|value| value.is_finite());
     let (low, high) = values.fold((1.0_f64, 1.0_f64), |(l, h), v| (l.min(v), h.max(v)));
     let shades = Shades::new(low, high);
-    let mut layout = input.layout("Slow-down of classes that share a GPU");
-    if known.classes.len() <= SIDE_BY_SIDE && !layout.narrow() {
-        side_by_side(&mut layout, known, &maps, &shades);
+    let classes: Vec<&str> = known.classes.iter().map(|class| input.shown(class)).collect();
+    let mut layout = input.layout("Slowdown of classes that share a GPU");
+    if classes.len() <= SIDE_BY_SIDE && !layout.narrow() {
+        side_by_side(&mut layout, &classes, &maps, &shades);
     } else {
         for map in &maps {
-            let left = left(known, SIDE);
+            let left = left(&classes, SIDE);
             let (top, right) = (layout.top(), layout.width() - RIGHT);
-            let bottom = draw_map(&mut layout, known, map, &shades, (left, top, right));
+            let bottom = draw_map(&mut layout, &classes, map, &shades, (left, top, right));
             layout.skip(bottom - top + GAP);
         }
     }
-    explain(&mut layout, &shades, (low, high), "slow-down");
+    explain(&mut layout, &shades, (low, high), "slowdown");
     let schemes = known.schemes.join(", ");
     layout.note(&format!("Times as long as alone on as many SMs, as {schemes} took it."));
     layout.left_out(all.len() - 1, "matrices are in the records");
@@ -77,19 +80,19 @@ fn maps(known: &InterferenceRecord) -> Vec<Map> {
 }
 
 /// Where cells begin, behind the names of rows.
-fn left(known: &InterferenceRecord, side: f64) -> f64 {
-    let widths = known.classes.iter().map(|class| text_width(class, NOTE));
+fn left(classes: &[&str], side: f64) -> f64 {
+    let widths = classes.iter().map(|class| text_width(class, NOTE));
     side + widths.fold(12.0, f64::max).min(NAMES) + 6.0
 }
 
-fn side_by_side(layout: &mut Layout, known: &InterferenceRecord, maps: &[Map], shades: &Shades) {
-    let (first, names) = (left(known, SIDE), left(known, 0.0));
+fn side_by_side(layout: &mut Layout, classes: &[&str], maps: &[Map], shades: &Shades) {
+    let (first, names) = (left(classes, SIDE), left(classes, 0.0));
     let count = float(maps.len());
     let room = layout.width() - first - RIGHT - (count - 1.0) * (names + GAP);
-    let width = (room / count).min(60.0 * float(known.classes.len()));
+    let width = (room / count).min(CELL_WIDTH * float(classes.len()));
     let (mut x, top, mut bottom) = (first, layout.top(), 0.0_f64);
     for map in maps {
-        bottom = bottom.max(draw_map(layout, known, map, shades, (x, top, x + width)));
+        bottom = bottom.max(draw_map(layout, classes, map, shades, (x, top, x + width)));
         x += width + names + GAP;
     }
     layout.skip(bottom - top + 8.0);
@@ -98,12 +101,11 @@ fn side_by_side(layout: &mut Layout, known: &InterferenceRecord, maps: &[Map], s
 /// Draws one map between `left` and `right` from `top` on; returns where it ends.
 fn draw_map(
     layout: &mut Layout,
-    known: &InterferenceRecord,
+    classes: &[&str],
     map: &Map,
     shades: &Shades,
     (left, top, right): (f64, f64, f64),
 ) -> f64 {
-    let classes = &known.classes;
     let width = (right - left) / float(classes.len());
     let height = width.clamp(CELL.0, CELL.1);
     let middle = f64::midpoint(left, right);

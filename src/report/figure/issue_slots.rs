@@ -17,7 +17,7 @@ const HIGH: f64 = 0.5;
 const ISSUED: &str = "issued";
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let (rows, left_out) = profiles(&input.apps, KERNELS, utilization);
+    let (rows, left_out) = input.profiles(KERNELS, utilization);
     let missing = format!("no kernel of the records says how many issue slots it used; {NO_SOLO}");
     ensure(!rows.is_empty(), missing)?;
     let mut layout = input.layout("Issue-slot utilisation");
@@ -26,7 +26,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         |row: &Profile| Cluster::new(&row.label, vec![Some(share(row) * 100.0)], labelled);
     let clusters: Vec<Cluster> = rows.iter().map(cluster).collect();
     Bars::new(&clusters, "% of slots").reference(HIGH * 100.0).draw(&mut layout);
-    layout.note("Slots in which an instruction issued at least; dashed: 50 %, where high begins.");
+    layout.note("Share of issue slots in which an instruction was issued; from the dashed line on, 50 %, it is high.");
     layout.left_out(left_out, MORE_KERNELS);
     Ok(layout.finish(&input.footer()).with_csv(table(&rows)))
 }

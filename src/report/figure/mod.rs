@@ -16,6 +16,7 @@ mod issue_slots;
 mod makespan;
 mod normalized;
 mod occupancy;
+mod ownership;
 mod prelude;
 mod qos;
 mod queue_timeline;
@@ -187,6 +188,8 @@ figures! {
         "speed of each application against its CTAs per SM as a scheme saw it, with its choice";
     residency, "residency", CoRuns, [],
         "which application's CTAs were on which SM over time";
+    ownership, "ownership", CoRuns, [],
+        "which application owned how many SMs and memory channels over time, as planned";
     interference, "interference", Queues, [],
         "how much longer each class of applications takes next to each other class, as found and as published";
     queues, "queues", Queues, [Baseline, Metric],
@@ -240,29 +243,56 @@ impl Figure {
         })
     }
 
-    /// Draws it: the same input gives the same bytes.
+    /// Draws it: the same input gives the same bytes. In print it is no higher than a page where
+    /// its plots can be lower.
     ///
     /// # Errors
     /// [`ReportError::Empty`] when the input holds nothing that it shows,
     /// [`ReportError::Unchanged`] when it cannot be as high as the input asks.
     pub fn draw(&self, input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
-        let Some(inches) = input.sheet.height else { return self.stretched(input, 1.0) };
-        let wanted = inches * input.sheet.width.units_per_inch();
-        let usual = self.stretched(input, 1.0)?.size.1;
-        let plots = self.stretched(input, 2.0)?.size.1 - usual;
+        let Some(inches) = input.sheet.height else { return self.on_a_page(input) };
+        let inch = input.sheet.width.units_per_inch();
+        let height = |stretch| self.stretched(input, stretch).map(|drawing| drawing.size.1 / inch);
+        let (least, most) = (height(LEAST)?, height(MOST)?);
         let unchanged = |why| ReportError::Unchanged { figure: self.name, option: "--height", why };
-        if plots < 1.0 {
+        if (most - least) * inch < 1.0 {
             return Err(unchanged("its height follows from its rows; leave it out".into()));
         }
-        let stretch = 1.0 + (wanted - usual) / plots;
-        if !(LEAST..=MOST).contains(&stretch) {
-            let inches = |stretch: f64| {
-                (usual + (stretch - 1.0) * plots) / input.sheet.width.units_per_inch()
-            };
-            let (least, most) = (inches(LEAST), inches(MOST));
+        if !(least..=most).contains(&inches) {
             return Err(unchanged(format!("it can be from {least:.1} to {most:.1} inches high")));
         }
-        self.stretched(input, stretch)
+        self.at_most(input, inches * inch, MOST)
+    }
+
+    /// Draws it as high as usual, or with lower plots where that is higher than a page.
+    fn on_a_page(&self, input: &FigureInput<'_>) -> Result<Drawing, ReportError> {
+        let usual = self.stretched(input, 1.0)?;
+        match input.sheet.page() {
+            Some(page) if usual.size.1 > page => self.at_most(input, page, 1.0),
+            _ => Ok(usual),
+        }
+    }
+
+    /// Draws it as near to `height` as plots that are from [`LEAST`] to `most` times as high as
+    /// usual let it be, and no higher if they do.
+    fn at_most(
+        &self,
+        input: &FigureInput<'_>,
+        height: f64,
+        most: f64,
+    ) -> Result<Drawing, ReportError> {
+        let (mut low, mut high) = (LEAST, most);
+        let mut drawing = self.stretched(input, low)?;
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            let next = self.stretched(input, middle)?;
+            if next.size.1 > height {
+                high = middle;
+            } else {
+                (low, drawing) = (middle, next);
+            }
+        }
+        Ok(drawing)
     }
 
     /// Draws it with plots that are `stretch` times as high, where their height can be chosen.
@@ -290,6 +320,8 @@ impl Figure {
 /// How much less high than usual plots may be, and how much higher.
 const LEAST: f64 = 0.4;
 const MOST: f64 = 8.0;
+/// Steps of the search for a height, each half as long as the one before.
+const HALVINGS: usize = 14;
 
 /// The places of the metrics called `asked` among those called `names`, in that order; of all
 /// where none is asked for.

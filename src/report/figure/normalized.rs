@@ -13,17 +13,38 @@ const MIXES: usize = 48;
 struct Metric {
     name: &'static str,
     label: &'static str,
+    axis: &'static str,
     of: fn(&CoRun) -> f64,
 }
 
 const METRICS: [Metric; 7] = [
-    Metric { name: "ipc", label: "Combined IPC", of: |run| run.ipc_throughput },
-    Metric { name: "stp", label: "STP", of: |run| run.stp },
-    Metric { name: "antt", label: "ANTT (less is better)", of: |run| run.antt },
-    Metric { name: "fairness", label: "Minimum speedup", of: |run| run.fairness_min_speedup },
-    Metric { name: "harmonic", label: "Harmonic speedup", of: |run| run.harmonic_speedup },
-    Metric { name: "makespan", label: "Makespan speedup", of: |run| run.makespan_speedup },
-    Metric { name: "energy", label: "Energy (less is better)", of: |run| run.energy_joules },
+    Metric { name: "ipc", label: "Combined IPC", axis: "IPC", of: |run| run.ipc_throughput },
+    Metric { name: "stp", label: "STP", axis: "STP", of: |run| run.stp },
+    Metric { name: "antt", label: "ANTT (less is better)", axis: "ANTT", of: |run| run.antt },
+    Metric {
+        name: "fairness",
+        label: "Minimum speedup",
+        axis: "fairness",
+        of: |run| run.fairness_min_speedup,
+    },
+    Metric {
+        name: "harmonic",
+        label: "Harmonic speedup",
+        axis: "harmonic",
+        of: |run| run.harmonic_speedup,
+    },
+    Metric {
+        name: "makespan",
+        label: "Makespan speedup",
+        axis: "speedup",
+        of: |run| run.makespan_speedup,
+    },
+    Metric {
+        name: "energy",
+        label: "Energy (less is better)",
+        axis: "energy",
+        of: |run| run.energy_joules,
+    },
 ];
 
 /// Metrics of which more is better: a gain over the baseline is their ratio, less one.
@@ -61,10 +82,13 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let drawn: Vec<Vec<Cluster>> =
         panels.iter().map(|part| part.clusters(MIXES / panels.len(), &marks)).collect();
     let most = drawn.iter().map(|clusters| highest(clusters)).fold(0.0, f64::max);
+    let axis = format!("relative {}", metric.axis);
     for (part, clusters) in panels.iter().zip(&drawn) {
         part.panel.head(&mut layout);
-        Bars::new(clusters, "normalised").reference(1.0).most(most).looks(&looks).draw(&mut layout);
+        let bars = Bars::new(clusters, &axis).reference(1.0).most(most);
+        bars.looks(&looks).draw(&mut layout);
     }
+    layout.note(&format!("{} over that under {}.", metric.label, schemes[baseline]));
     if rows.len() > 1 && marks.iter().any(Option::is_some) {
         layout.note("Marks at GMEAN: what the paper prints.");
     }

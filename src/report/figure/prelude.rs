@@ -8,13 +8,14 @@ pub(super) use crate::chart::{
     Anchor, Area, BarRow, Bars, Cluster, Colour, CountPlot, Entry, Fill, HATCHED, INK, LABEL,
     LINES, Label, Layout, Marker, NOTE, PAPER, Panel, Placement, RANKED, REST, Ranks, SOFT_INK,
     Scale, Shades, Sheet, Swatch, across, counts, down, explain, fit, fit_heavy, heads,
-    heavy_width, highest, left_of, name_room, outline, panels, shaded, text_width, ticks,
+    heavy_width, highest, left_of, lines_height, lines_of, name_room, outline, panels, shaded,
+    text_width, ticks, write_left,
 };
 pub(super) use crate::format::{
     bytes, csv, decimals, float, grouped, percent, plain_name, precise, ratio, row, short,
     time_unit,
 };
-pub(super) use crate::kernels::{Group, Profile, groups, profiles, title_room};
+pub(super) use crate::kernels::{Group, Profile, groups, title_room};
 pub(super) use crate::machine::{MachinePanel, machine_panels};
 pub(super) use crate::mix::{
     Mix, MixesByScheme, apart, machine_words, mix_labels, mix_name, mix_names, scheme_names,

@@ -28,8 +28,9 @@ pub(super) struct QueueTimeline<'a> {
     /// The runs with the names of their schemes.
     pub(super) runs: Vec<(String, &'a QueueRun)>,
     classes: Vec<&'a str>,
-    /// What each class looks like.
+    /// What each class looks like, and is called.
     looks: Vec<usize>,
+    shown: Vec<String>,
     end: u64,
     /// Fills without lines, for areas too small for them.
     flat: bool,
@@ -64,7 +65,8 @@ impl<'a> QueueTimeline<'a> {
         }
         let classes = classes(record, &refs);
         let (flat, sheet, queues, looks) = (false, input.sheet, known.len(), class_looks(&classes));
-        Ok(Self { record, queue, queues, runs, classes, looks, end, flat, sheet })
+        let shown = classes.iter().map(|class| input.shown(class).to_owned()).collect();
+        Ok(Self { record, queue, queues, runs, classes, looks, shown, end, flat, sheet })
     }
 
     /// The same with fills without lines.
@@ -99,10 +101,10 @@ impl<'a> QueueTimeline<'a> {
     /// A layout with the title and the classes.
     pub(super) fn layout(&self, title: &str) -> Layout {
         let mut layout = Layout::new(self.sheet, &format!("{title}: {}", self.queue));
-        let class = |(place, class): (usize, &&str)| {
-            Some(Entry::new(Swatch::Fill(self.own(place)?), *class))
+        let class = |(place, class): (usize, &String)| {
+            Some(Entry::new(Swatch::Fill(self.own(place)?), class.as_str()))
         };
-        let mut entries: Vec<Entry> = self.classes.iter().enumerate().filter_map(class).collect();
+        let mut entries: Vec<Entry> = self.shown.iter().enumerate().filter_map(class).collect();
         let rest = self.classes.len() - entries.len();
         if rest > 0 {
             let words = format!("other ({rest} classes)");
@@ -142,9 +144,8 @@ impl<'a> QueueTimeline<'a> {
             } else {
                 ticks(&mut layout.canvas, &area, &time);
             }
-            let words = fit(name, LABEL, left - NUMBERS - 8.0);
             let at = (left - NUMBERS, area.y + area.height / 2.0);
-            layout.canvas.write(words, at, LABEL, Anchor::Right);
+            left_of(&mut layout.canvas, name, at, (left - NUMBERS - 8.0, area.height));
             draw(layout, run, &area, &time);
             outline(&mut layout.canvas, &area);
             layout.skip(if index == last { 36.0 } else { 8.0 });

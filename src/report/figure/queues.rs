@@ -20,7 +20,7 @@ const METRICS: [Metric; 3] = [
     Metric { name: "ipc", label: "Mean IPC of jobs", of: |gain| gain.ipc },
     Metric {
         name: "job-ipc",
-        label: "IPC of each job's application, the mean",
+        label: "Mean over jobs of the IPC of each job's application",
         of: |gain| gain.job_ipc,
     },
 ];
@@ -54,6 +54,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     layout.legend(&Entry::looks(&schemes, &looks, Swatch::look));
     let shown: Vec<Shown> = all.iter().map(|panel| panel.shown(metric, &schemes)).collect();
     draw_panels(&mut layout, &all, &shown, &looks);
+    layout.note(&format!("{} over that under {baseline}.", metric.label));
     if all.iter().flat_map(|panel| &panel.gains).any(|gain| ends(metric, gain).is_some()) {
         layout.note("Lines on bars: 95 % interval over seeds.");
     }

@@ -18,7 +18,7 @@ const RESOURCES: [(&str, &str); 4] = [
 ];
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let (rows, left_out) = profiles(&input.apps, KERNELS, |kernel| kernel.residence.clone());
+    let (rows, left_out) = input.profiles(KERNELS, |kernel| kernel.residence.clone());
     let missing = format!("no kernel of the records says what its CTAs take of an SM; {NO_SOLO}");
     ensure(!rows.is_empty(), missing)?;
     let mut layout = input.layout("What resident CTAs take of an SM");

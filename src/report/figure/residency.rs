@@ -55,9 +55,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let end = panels.iter().map(|panel| panel.run.cycles).max().unwrap_or(1);
     let names: Vec<&str> = panels.iter().map(|panel| panel.name.as_str()).collect();
     let left = layout.left_of(&names, LABEL, (LEFT, WIDEST), NUMBERS + 8.0);
-    let last = panels.len() - 1;
+    let (last, sms) = (panels.len() - 1, sms(record, &panels));
     for (index, panel) in panels.iter().enumerate() {
-        let division = Division::of(record, panel, panels.len());
+        let division = Division::of(sms, panel, panels.len());
         layout.skip(5.0);
         let area = layout.plot(left, RIGHT, division.row_height * float(division.rows));
         let time = Scale::linear(0.0, float(end), area.x, area.right());
@@ -93,15 +93,19 @@ fn panels(record: &Analysis) -> Vec<Panel<'_>> {
     reported.map(|(name, run, grid)| Panel { name, run, grid }).collect()
 }
 
+/// The SMs of all panels.
+fn sms(record: &Analysis, panels: &[Panel<'_>]) -> usize {
+    let rows = panels.iter().flat_map(|panel| &panel.grid.rows);
+    let seen = rows.map(|row| to_usize(row.sm) + 1).max().unwrap_or(1);
+    let named = usize::try_from(record.machine.sms).unwrap_or(seen);
+    // A machine of the record may be wrong, the rows are what is drawn.
+    if named < 4 * seen { named.max(seen) } else { seen }
+}
+
 impl Division {
-    /// The division of one of `panels` panels: rows as high as the applications that
-    /// share an SM need.
-    fn of(record: &Analysis, panel: &Panel<'_>, panels: usize) -> Self {
-        let rows = &panel.grid.rows;
-        let seen = rows.iter().map(|row| to_usize(row.sm) + 1).max().unwrap_or(1);
-        let named = usize::try_from(record.machine.sms).unwrap_or(seen);
-        // A machine of the record may be wrong, the rows are what is drawn.
-        let sms = if named < 4 * seen { named.max(seen) } else { seen };
+    /// The division of one of `panels` panels of so many SMs: rows as high as the applications
+    /// that share an SM need.
+    fn of(sms: usize, panel: &Panel<'_>, panels: usize) -> Self {
         let least = (SHARE * panel.sharing()).clamp(ROW.0, 2.0 * ROW.1);
         let height = (HEIGHT / float(panels)).clamp(36.0, 150.0);
         let most = (1..=ROWS).rev().find(|&rows| least * float(rows) <= height);
@@ -122,7 +126,7 @@ impl Panel<'_> {
     fn draw(&self, layout: &mut Layout, division: &Division, area: &Area, time: &Scale) {
         let middle = area.y + area.height / 2.0;
         let at = (area.x - NUMBERS, middle);
-        left_of(&mut layout.canvas, &self.name, at, area.x - NUMBERS - 8.0);
+        left_of(&mut layout.canvas, &self.name, at, (area.x - NUMBERS - 8.0, area.height));
         if division.merged.0 > 1 {
             let words = format!("{} SMs per row", division.merged.0);
             let at = (area.x - NUMBERS, middle + 14.0);

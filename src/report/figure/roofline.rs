@@ -41,7 +41,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let missing = "the records are of several machines or hold no kernels; choose records of one";
     let machine = input.machine().ok_or(missing)?;
     let roofs = roofs(machine)?;
-    let mut groups = groups(&input.apps, POINTS);
+    let mut groups = input.groups(POINTS);
     groups.retain(|group| {
         group.sum.busy_cycles() > 0 && group.sum.warp_instructions > 0 && !group.sum.memory_only
     });
@@ -136,7 +136,7 @@ fn draw_roofs(layout: &mut Layout, roofs: &Roofs, x: &Scale, y: &Scale, free: &m
     let sides = [("DRAM", roofs.dram, INK), ("L2", roofs.l2, SOFT_INK)];
     for (name, peak, colour) in sides {
         let (from, to) = (foot(peak), corner(peak));
-        let text = format!("{name} {} GB/s", short(peak * float(SECTOR_BYTES)));
+        let text = format!("{name} {}", bandwidth(peak * float(SECTOR_BYTES)));
         let along = |part: f64| (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part);
         let next_to = |near: (f64, f64)| Some((near, free.next_to(&text, NOTE, near)?));
         if let Some((near, at)) = ALONG.into_iter().map(along).find_map(next_to) {
@@ -144,6 +144,15 @@ fn draw_roofs(layout: &mut Layout, roofs: &Roofs, x: &Scale, y: &Scale, free: &m
             layout.canvas.leader(&label.area(), near);
             layout.canvas.text(label);
         }
+    }
+}
+
+/// A peak of so many GB/s with its unit.
+fn bandwidth(peak: f64) -> String {
+    if peak < 1000.0 {
+        format!("{} GB/s", short(peak))
+    } else {
+        format!("{} TB/s", short(peak / 1000.0))
     }
 }
 

@@ -1,21 +1,36 @@
 //! The sharing schemes side by side: throughput, turnaround, fairness, makespan,
-//! IPC and energy, one row per scheme and one panel per metric.
+//! IPC and energy, one row per scheme and one panel per metric. Several mixes are blocks of
+//! rows, or their means where those have no room.
 
 use super::prelude::*;
 
-/// Room left of the panels, at least and at most: names take what they need.
-const LEFT: f64 = 112.0;
-const WIDEST: f64 = 144.0;
+/// Most room of the schemes' names.
+const NAMES: f64 = 140.0;
+/// Left and right of the names.
+const MARGIN: f64 = 14.0;
+/// Height of a row where there is room, and at least.
 const ROW: f64 = 15.0;
-const BAR: f64 = 10.0;
+const LEAST: f64 = 12.5;
+/// Between rows.
+const BETWEEN: f64 = 4.0;
 const GAP: f64 = 12.0;
+/// Of a panel: its name above, its ticks below, and the room of values right of bars.
+const HEAD: f64 = 30.0;
+const TICKS: f64 = 22.0;
+const VALUES: f64 = 36.0;
 
-/// Panels side by side, and where there is little room.
+/// Panels side by side; where there is little room, and where names are short there.
 const ACROSS: usize = 4;
 const FEW: usize = 2;
+const SHORT: (f64, usize) = (92.0, 3);
 
-/// Rows of all panels that lie above each other: more are taller than a page.
-const ROWS: usize = 40;
+/// Height of the figure on a screen, and what is neither panel nor row.
+const SCREEN: f64 = 1000.0;
+const NOTES: f64 = 110.0;
+
+/// Values that differ by less are alike: an application without a neighbour varies as much with
+/// where its data lie.
+const NOISE: f64 = 0.04;
 
 /// A metric: its name, whether more of it is better, and its value; 0 is none.
 struct Panel {
@@ -42,17 +57,18 @@ const METRICS: [&str; 8] =
 /// What the metrics are.
 const WORDS: &str = "STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time; nJ/instr: energy per thread instruction.";
 
-/// Every co-run, named by its scheme, and by its mix where there are several.
-fn named<'a>(input: &FigureInput<'a>) -> Result<Vec<(String, &'a CoRun)>, Missing> {
-    let records = input.mixes()?;
-    if records.len() < 2 {
-        return Ok(input.coruns());
-    }
-    let of = |(mix, record): (String, &&'a Analysis)| {
-        let schemes = scheme_names(&record.coruns).into_iter().zip(&record.coruns);
-        schemes.map(|(scheme, run)| (format!("{mix}: {scheme}"), run)).collect::<Vec<_>>()
-    };
-    Ok(mix_names(&records).into_iter().zip(&records).flat_map(of).collect())
+/// A scheme with its values by metric; 0 is none.
+struct Row {
+    scheme: String,
+    fill: Fill,
+    values: [f64; PANELS.len()],
+}
+
+/// The schemes of one mix, or the means of one machine.
+struct Block {
+    /// What it is of; empty where there is one.
+    title: String,
+    rows: Vec<Row>,
 }
 
 /// Energy over the thread instructions that it was spent on: runs that did less are not
@@ -62,125 +78,274 @@ fn per_instruction(run: &CoRun) -> f64 {
 }
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let (names, runs): (Vec<String>, Vec<&CoRun>) = named(input)?.into_iter().unzip();
-    let schemes: Vec<String> = names.iter().map(|name| scheme_of(name).into()).collect();
-    let known = distinct(schemes.iter().cloned());
-    let looks = input.scheme_looks(&known);
-    let look = |scheme| known.iter().position(|own| own == scheme).map_or(0, |at| looks[at]);
-    let fills: Vec<Fill> = schemes.iter().map(|scheme| Fill::of(look(scheme))).collect();
+    let records = input.mixes()?;
     let mut layout = input.layout("Sharing schemes side by side");
-    let of_one = mix(&runs);
-    let bold = if of_one.is_some() { "Bold: the best. " } else { "" };
-    layout.note(of_one.as_deref().unwrap_or("Several mixes: none is marked as the best."));
-    let reported = |panel: &&Panel| runs.iter().any(|run| (panel.of)(run) > 0.0);
-    let shown = chosen(&METRICS, input.metrics)?.into_iter().map(|metric| &PANELS[metric]);
-    let panels: Vec<&Panel> = shown.filter(reported).collect();
-    ensure(!panels.is_empty(), "no run has a value of these metrics; leave --metrics out")?;
-    let across = if layout.narrow() { FEW } else { ACROSS };
-    let drawn = names.len().min(ROWS / panels.len().div_ceil(across).max(1)).max(1);
-    let rows = Rows {
-        names: &names[..drawn],
-        runs: &runs[..drawn],
-        fills: &fills,
-        of_one: of_one.is_some(),
+    let runs = || records.iter().flat_map(|record| &record.coruns);
+    let reported = |panel: &&Panel| runs().any(|run| (panel.of)(run) > 0.0);
+    let shown = chosen(&METRICS, input.metrics)?;
+    let shown: Vec<usize> = shown.into_iter().filter(|&at| reported(&&PANELS[at])).collect();
+    ensure(!shown.is_empty(), "no run has a value of these metrics; leave --metrics out")?;
+    let looks = Looks::of(input, &records);
+    let mut rows = Rows::new(&layout, looks.names(), shown);
+    let (mut blocks, mut notes) = of_mixes(&records, &looks);
+    let room = rows.room(&layout, input.sheet);
+    let all = blocks.len();
+    if rows.fitting(&blocks, room) < all {
+        (blocks, notes) = means(&records, &looks).unwrap_or((blocks, notes));
+    }
+    let (all, drawn) = (blocks.len(), rows.fitting(&blocks, room));
+    blocks.truncate(drawn);
+    rows.pitch = (room / rows.lines(&blocks)).clamp(LEAST, ROW);
+    notes.iter().for_each(|note| layout.note(note));
+    rows.draw(&mut layout, &blocks);
+    layout.left_out(all - drawn, "mixes are not drawn");
+    layout.note(&format!("Bold: within {:.0} % of the best. {WORDS}", NOISE * 100.0));
+    Ok(layout.finish(&input.footer()).with_csv(table(&records)))
+}
+
+/// The fill of each scheme.
+struct Looks(Vec<(String, Fill)>);
+
+impl Looks {
+    fn of(input: &FigureInput<'_>, records: &[&Analysis]) -> Self {
+        let names = distinct(records.iter().flat_map(|record| scheme_names(&record.coruns)));
+        let fills: Vec<Fill> = input.scheme_looks(&names).into_iter().map(Fill::of).collect();
+        Self(names.into_iter().zip(fills).collect())
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The row of a scheme with these values.
+    fn row(&self, scheme: &str, values: [f64; PANELS.len()]) -> Row {
+        let known = self.0.iter().find(|(name, _)| name == scheme);
+        let fill = known.map_or(Fill::plain(REST), |(_, fill)| *fill);
+        Row { scheme: scheme.to_owned(), fill, values }
+    }
+}
+
+/// A block for each mix, and what is to be said of all.
+fn of_mixes(records: &[&Analysis], looks: &Looks) -> (Vec<Block>, Vec<String>) {
+    let labels = mix_labels(records);
+    let block = |(record, label): (&&Analysis, String)| {
+        let named = scheme_names(&record.coruns).into_iter().zip(&record.coruns);
+        let rows = named.map(|(name, run)| looks.row(&name, PANELS.map(|panel| (panel.of)(run))));
+        let title = if records.len() > 1 { label } else { String::new() };
+        Block { title, rows: rows.collect() }
     };
-    for row in panels.chunks(across) {
-        layout.skip(4.0);
-        draw_row(&mut layout, row, &rows);
-    }
-    layout.left_out(names.len() - drawn, "runs are not drawn");
-    layout.note(&format!("{bold}{WORDS}"));
-    let csv = table(&names, &runs);
-    Ok(layout.finish(&input.footer()).with_csv(csv))
-}
-
-/// The scheme in the name of a run, which may begin with its mix.
-fn scheme_of(name: &str) -> &str {
-    name.rsplit_once(": ").map_or(name, |(_, scheme)| scheme)
-}
-
-/// The rows of all panels.
-struct Rows<'a> {
-    names: &'a [String],
-    runs: &'a [&'a CoRun],
-    fills: &'a [Fill],
-    /// All are of one mix, so that one may be the best.
-    of_one: bool,
-}
-
-/// Panels side by side, and the schemes' names.
-fn draw_row(layout: &mut Layout, panels: &[&Panel], rows: &Rows<'_>) {
-    let top = layout.top() + 30.0;
-    let height = float(rows.runs.len()) * ROW + 6.0;
-    let left = layout.left_of(rows.names, LABEL, (LEFT, WIDEST), 14.0);
-    let across = float(if layout.narrow() { FEW } else { ACROSS });
-    let width = (layout.width() - left - 8.0 - (across - 1.0) * GAP) / across;
-    let mut x = left;
-    for panel in panels {
-        let area = Area::new(x, top, width, height);
-        layout.mark_plot(area);
-        draw_panel(layout, panel, &area, rows);
-        x += width + GAP;
-    }
-    let mut y = top + 3.0 + ROW / 2.0;
-    for name in rows.names {
-        let name = fit(name, NOTE, left - 14.0);
-        layout.canvas.write(name, (left - 6.0, y), NOTE, Anchor::Right);
-        y += ROW;
-    }
-    layout.skip(30.0 + height + 22.0);
-}
-
-fn table(names: &[String], runs: &[&CoRun]) -> String {
-    let line = |(name, run): (&String, &&CoRun)| {
-        let [stp, antt, fairness, speedup, ipc, harmonic, alu, energy] =
-            PANELS.map(|panel| (panel.of)(run));
-        row![name, stp, antt, fairness, speedup, ipc, harmonic, alu, energy]
+    let blocks = records.iter().zip(labels.labels).map(block).collect();
+    let notes = match records {
+        [record] => vec![apps(record)],
+        _ => labels.notes,
     };
-    csv(
-        "scheme,stp,antt,fairness_min_speedup,makespan_speedup,ipc_throughput,harmonic_speedup,alu_utilization,energy_nanojoules_per_thread_instruction",
-        names.iter().zip(runs).map(line),
-    )
+    (blocks, notes)
 }
 
-/// The applications of the co-runs, where all have the same.
-fn mix(runs: &[&CoRun]) -> Option<String> {
+/// The applications of a record's runs.
+fn apps(record: &Analysis) -> String {
     let names = |run: &CoRun| run.apps.iter().map(|app| app.app.clone()).collect::<Vec<_>>();
-    let first = names(runs.first()?);
-    runs.iter().all(|run| names(run) == first).then(|| first.join(" + "))
+    distinct(record.coruns.iter().flat_map(names)).join(" + ")
 }
 
-fn draw_panel(layout: &mut Layout, panel: &Panel, area: &Area, rows: &Rows<'_>) {
+/// A block for each machine, with means over its mixes; `None` where some have one mix.
+fn means(records: &[&Analysis], looks: &Looks) -> Option<(Vec<Block>, Vec<String>)> {
+    let names: Vec<String> = records.iter().map(|record| mix_name(record)).collect();
+    let (panels, mut notes) = machine_panels(records, &names);
+    if panels.iter().any(|panel| !panel.alike || panel.places.len() < 2) {
+        return None;
+    }
+    let counts = distinct(panels.iter().map(|panel| panel.places.len()));
+    let count = counts.iter().map(usize::to_string).collect::<Vec<_>>().join(" or ");
+    notes.push(format!("Geometric means over {count} mixes."));
+    let block = |panel: MachinePanel| {
+        let mixes: Vec<&Analysis> = panel.places.iter().map(|&place| records[place]).collect();
+        let runs = mixes
+            .iter()
+            .flat_map(|record| scheme_names(&record.coruns).into_iter().zip(&record.coruns));
+        let row = |(scheme, runs): (String, Vec<&CoRun>)| {
+            looks.row(&scheme, PANELS.map(|panel| mean_of(runs.iter().map(|run| (panel.of)(run)))))
+        };
+        let rows = group_by(runs).into_iter().map(row).collect();
+        Block { title: panel.title, rows }
+    };
+    Some((panels.into_iter().map(block).collect(), notes))
+}
+
+/// The geometric mean of the values that there are; infinite where one is, 0 where there are
+/// none.
+fn mean_of(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.filter(|value| *value > 0.0).collect();
+    let infinite = values.iter().any(|value| value.is_infinite());
+    if infinite { f64::INFINITY } else { geometric_mean(&values).unwrap_or(0.0) }
+}
+
+/// How the rows of all panels lie.
+struct Rows {
+    /// Places of the metrics that are shown.
+    shown: Vec<usize>,
+    /// Where panels begin, and how many stand side by side.
+    left: f64,
+    across: usize,
+    /// From one row to the next.
+    pitch: f64,
+}
+
+impl Rows {
+    fn new(layout: &Layout, names: Vec<&str>, shown: Vec<usize>) -> Self {
+        let left = name_room(&names, NOTE, layout.share(NAMES)) + MARGIN;
+        let across = match (layout.narrow(), shown.len() > 2 * FEW && left <= SHORT.0) {
+            (false, _) => ACROSS,
+            (true, true) => SHORT.1,
+            (true, false) => FEW,
+        };
+        Self { shown, left, across, pitch: ROW }
+    }
+
+    /// The height that the rows of one panel may take.
+    fn room(&self, layout: &Layout, sheet: Sheet) -> f64 {
+        let panels = float(self.shown.len().div_ceil(self.across));
+        let height = sheet.page().unwrap_or(SCREEN) - layout.top() - NOTES;
+        height / panels - HEAD - TICKS - 2.0 * BETWEEN
+    }
+
+    /// The lines of a scheme's name.
+    fn name(&self, row: &Row) -> Vec<String> {
+        lines_of(&row.scheme, self.left - MARGIN)
+    }
+
+    /// Lines that `blocks` take, their titles included.
+    fn lines(&self, blocks: &[Block]) -> f64 {
+        let rows = |block: &Block| block.rows.iter().map(|row| self.name(row).len()).sum::<usize>();
+        let count = |block: &Block| rows(block) + usize::from(!block.title.is_empty());
+        float(blocks.iter().map(count).sum::<usize>())
+    }
+
+    /// How many of `blocks` are at most `room` high where lines are as low as they can be, one
+    /// at least.
+    fn fitting(&self, blocks: &[Block], room: f64) -> usize {
+        let fits = |count: &usize| self.lines(&blocks[..*count]) * LEAST <= room;
+        (1..=blocks.len()).take_while(fits).last().unwrap_or(1)
+    }
+
+    /// Draws all panels, in rows of as many as stand side by side.
+    fn draw(&self, layout: &mut Layout, blocks: &[Block]) {
+        let count = float(self.across);
+        let width = (layout.width() - self.left - 8.0 - (count - 1.0) * GAP) / count;
+        let height = self.lines(blocks) * self.pitch + BETWEEN;
+        for metrics in self.shown.chunks(self.across) {
+            layout.skip(BETWEEN);
+            let top = layout.top() + HEAD;
+            let mut x = self.left;
+            for &metric in metrics {
+                let area = Area::new(x, top, width, height);
+                layout.mark_plot(area);
+                self.panel(layout, metric, &area, blocks);
+                x += width + GAP;
+            }
+            self.names(layout, blocks, top);
+            layout.skip(HEAD + height + TICKS);
+        }
+    }
+
+    /// The middle of each row of `blocks` below `top`; of each title with the rows behind it.
+    fn places<'b>(&self, blocks: &'b [Block], top: f64) -> Vec<(f64, &'b Block, Option<&'b Row>)> {
+        let line = |block: &'b Block| {
+            let title = (!block.title.is_empty()).then_some((block, None));
+            title.into_iter().chain(block.rows.iter().map(move |row| (block, Some(row))))
+        };
+        let mut y = top + BETWEEN / 2.0;
+        let mut place = |(block, row): (&'b Block, Option<&'b Row>)| {
+            let height = self.pitch * float(row.map_or(1, |row| self.name(row).len()));
+            y += height;
+            (y - height / 2.0, block, row)
+        };
+        blocks.iter().flat_map(line).map(&mut place).collect()
+    }
+
+    /// The titles of the blocks, and the names of the schemes.
+    fn names(&self, layout: &mut Layout, blocks: &[Block], top: f64) {
+        for (y, block, row) in self.places(blocks, top) {
+            if let Some(row) = row {
+                write_left(&mut layout.canvas, self.name(row), (self.left - 6.0, y));
+            } else {
+                let title = fit_heavy(&block.title, NOTE, layout.width() - MARGIN);
+                let label = Label::new(title, (8.0, y), NOTE, Anchor::Left).bold();
+                layout.canvas.text_before(label);
+            }
+        }
+    }
+
+    fn panel(&self, layout: &mut Layout, metric: usize, area: &Area, blocks: &[Block]) {
+        let panel = &PANELS[metric];
+        heading(layout, panel, area);
+        let value = |row: &Row| row.values[metric];
+        let all = || blocks.iter().flat_map(|block| &block.rows).map(value);
+        let most = all().filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let scale = Scale::linear(0.0, most, area.x, area.right() - VALUES);
+        across(&mut layout.canvas, area, &scale, "");
+        for (y, block, row) in self.places(blocks, area.y) {
+            let Some(row) = row else { continue };
+            let value = value(row);
+            let drawn = value.is_finite() && value > 0.0;
+            let right = if drawn { scale.at(value) } else { area.x };
+            if drawn {
+                let high = self.pitch - BETWEEN;
+                let bar = Area::new(area.x, y - high / 2.0, right - area.x, high);
+                layout.canvas.bar(bar, row.fill);
+            }
+            let label = Label::new(words(value, most), (right + 3.0, y), NOTE, Anchor::Left);
+            let best = panel.is_best(value, block.rows.iter().map(|row| row.values[metric]));
+            layout.canvas.text(if best { label.bold() } else { label });
+        }
+        outline(&mut layout.canvas, area);
+    }
+}
+
+/// What is above a panel.
+fn heading(layout: &mut Layout, panel: &Panel, area: &Area) {
     let centre = area.x + area.width / 2.0;
     let title = Label::new(panel.name, (centre, area.y - 22.0), LABEL, Anchor::Centre);
     layout.canvas.text(title.bold());
     let better = if panel.more { "more is better" } else { "less is better" };
     let better = Label::new(better, (centre, area.y - 8.0), NOTE, Anchor::Centre);
     layout.canvas.text(better.coloured(SOFT_INK));
-    let values: Vec<f64> = rows.runs.iter().map(|run| (panel.of)(run)).collect();
-    let reported = || values.iter().copied().filter(|value| value.is_finite() && *value > 0.0);
-    let scale = Scale::linear(0.0, reported().fold(0.0, f64::max), area.x, area.right() - 36.0);
-    across(&mut layout.canvas, area, &scale, "");
-    // What is the best of different mixes says nothing.
-    let better: fn(f64, f64) -> f64 = if panel.more { f64::max } else { f64::min };
-    let best = reported().reduce(better).filter(|_| rows.of_one);
-    let places = decimals(reported().fold(0.0, f64::max));
-    let mut y = area.y + 3.0 + ROW / 2.0;
-    for (&value, &fill) in values.iter().zip(rows.fills) {
-        let drawn = value.is_finite() && value > 0.0;
-        let right = if drawn { scale.at(value) } else { area.x };
-        if drawn {
-            layout.canvas.bar(Area::new(area.x, y - BAR / 2.0, right - area.x, BAR), fill);
-        }
-        let words = match value {
-            v if v.is_infinite() => "∞".into(),
-            v if v >= 99_999.5 => short(v),
-            v if v > 0.0 => format!("{v:.places$}"),
-            _ => "–".into(),
-        };
-        let label = Label::new(words, (right + 3.0, y), NOTE, Anchor::Left);
-        layout.canvas.text(if best == Some(value) { label.bold() } else { label });
-        y += ROW;
+}
+
+/// How a value is written where the largest is `most`.
+fn words(value: f64, most: f64) -> String {
+    match value {
+        value if value.is_infinite() => "∞".into(),
+        value if value >= 99_999.5 => short(value),
+        value if value > 0.0 => format!("{value:.*}", decimals(most)),
+        _ => "–".into(),
     }
-    outline(&mut layout.canvas, area);
+}
+
+impl Panel {
+    /// Whether `value` is the best of `all` or as good, and not all are.
+    fn is_best(&self, value: f64, all: impl Iterator<Item = f64> + Clone) -> bool {
+        let reported = all.filter(|value| value.is_finite() && *value > 0.0);
+        let better: fn(f64, f64) -> f64 = if self.more { f64::max } else { f64::min };
+        let Some(best) = reported.clone().reduce(better) else { return false };
+        let alike = |value: f64| (value / best - 1.0).abs() <= NOISE;
+        alike(value) && !reported.clone().all(alike)
+    }
+}
+
+/// Every run, named by its scheme, and by its mix where there are several.
+fn table(records: &[&Analysis]) -> String {
+    let mut lines = Vec::new();
+    for (mix, record) in mix_names(records).iter().zip(records) {
+        for (scheme, run) in scheme_names(&record.coruns).into_iter().zip(&record.coruns) {
+            let name = if records.len() > 1 { format!("{mix}: {scheme}") } else { scheme };
+            let [stp, antt, fairness, speedup, ipc, harmonic, alu, energy] =
+                PANELS.map(|panel| (panel.of)(run));
+            lines.push(row![name, stp, antt, fairness, speedup, ipc, harmonic, alu, energy]);
+        }
+    }
+    csv(
+        "scheme,stp,antt,fairness_min_speedup,makespan_speedup,ipc_throughput,harmonic_speedup,alu_utilization,energy_nanojoules_per_thread_instruction",
+        lines,
+    )
 }

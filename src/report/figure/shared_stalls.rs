@@ -22,7 +22,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let stacks = blocks.iter().flat_map(|(_, rows)| rows.iter().map(|(_, stack)| stack));
     let causes = causes(stacks);
     let mut layout = input.layout("Where scheduler slots go, alone and together");
-    layout.legend(&cause_entries(&causes));
+    layout.legend(&cause_entries(input, &causes));
     let names: Vec<&str> =
         blocks.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.0.as_str())).collect();
     let left = layout.left_of(&names, NOTE, (LEFT, WIDEST), 14.0);
@@ -47,8 +47,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
 
 fn draw_row(layout: &mut Layout, row: &Row, causes: &[(String, Fill)], area: &Area, place: usize) {
     let y = area.y + 2.0 + ROW * (float(place) + 0.5);
-    let name = fit(&row.0, NOTE, area.x - 14.0);
-    layout.canvas.write(name, (area.x - 6.0, y), NOTE, Anchor::Right);
+    write_left(&mut layout.canvas, lines_of(&row.0, area.x - 14.0), (area.x - 6.0, y));
     stack(layout, &row.1, causes, (area, y, BAR), |_, _, _| {});
 }
 

@@ -9,6 +9,8 @@ const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 46.0;
 const LANE: f64 = 18.0;
 const BAR: f64 = 14.0;
+/// Slowdowns from here on have no decimals.
+const MANY: f64 = 99.5;
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let (names, runs): (Vec<String>, Vec<&CoRun>) = input.coruns().into_iter().unzip();
@@ -20,6 +22,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     layout.legend(&entries(&runs));
     let last = runs.len() - 1;
     let left = layout.left_of(&names, LABEL, (LEFT, WIDEST), 14.0);
+    let slowdowns = runs.iter().flat_map(|run| &run.apps).map(|app| app.slowdown);
+    let most = slowdowns.filter(|slowdown| slowdown.is_finite()).fold(0.0, f64::max);
+    let places = if most < MANY { 2 } else { 0 };
     for (index, (run, name)) in runs.iter().zip(&names).enumerate() {
         let area = layout.plot(left, RIGHT, LANE * float(run.apps.len()) + 8.0);
         let time = Scale::linear(0.0, float(end), area.x, area.right());
@@ -28,7 +33,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         } else {
             ticks(&mut layout.canvas, &area, &time);
         }
-        band(&mut layout, run, name, &area, &time);
+        band(&mut layout, (run, name, places), &area, &time);
         layout.skip(if index == last { 36.0 } else { 6.0 });
     }
     layout.note("Ticks above a band: decisions of the scheme. ×: slowdown against running alone.");
@@ -53,18 +58,33 @@ fn entries(runs: &[&CoRun]) -> Vec<Entry> {
     Entry::fills(&(0..most).map(name).collect::<Vec<_>>())
 }
 
-fn band(layout: &mut Layout, run: &CoRun, name: &str, area: &Area, time: &Scale) {
+/// A run with its name, and the decimals of its slowdowns.
+fn band(
+    layout: &mut Layout,
+    (run, name, places): (&CoRun, &str, usize),
+    area: &Area,
+    time: &Scale,
+) {
     outline(&mut layout.canvas, area);
-    let name = fit(name, LABEL, area.x - 14.0);
-    layout.canvas.write(name, (area.x - 6.0, area.y + area.height / 2.0), LABEL, Anchor::Right);
+    let at = (area.x - 6.0, area.y + area.height / 2.0);
+    left_of(&mut layout.canvas, name, at, (area.x - 14.0, area.height));
     decision_ticks(layout, run, time, (area.y, area.y + 4.0));
     for (bar_row, app) in run.apps.iter().enumerate() {
         let top = area.y + 6.0 + LANE * float(bar_row);
-        bars(layout, app, top, time, Fill::of(bar_row));
+        let end = bars(layout, app, top, time, Fill::of(bar_row));
+        if let (Some(end), true) = (end, app.slowdown > 0.0) {
+            let text = match app.slowdown {
+                slowdown if slowdown.is_infinite() => "∞".into(),
+                slowdown => format!("{slowdown:.places$}×"),
+            };
+            let at = (end + 4.0, top + BAR / 2.0 - 1.0);
+            layout.canvas.write(text, at, NOTE, Anchor::Left);
+        }
     }
 }
 
-fn bars(layout: &mut Layout, app: &CoRunApp, top: f64, time: &Scale, fill: Fill) {
+/// Draws the launches of an application; returns where the last one ends.
+fn bars(layout: &mut Layout, app: &CoRunApp, top: f64, time: &Scale, fill: Fill) -> Option<f64> {
     let mut bar_row = BarRow::default();
     for kernel in &app.kernels {
         let ends = (time.at(float(kernel.start_cycle)), time.at(float(kernel.end_cycle)));
@@ -72,7 +92,5 @@ fn bars(layout: &mut Layout, app: &CoRunApp, top: f64, time: &Scale, fill: Fill)
         let bar = Area::new(from, top, to - from, BAR - 2.0);
         layout.canvas.bar(bar, fill);
     }
-    let (Some(end), true) = (bar_row.end(), app.slowdown > 0.0) else { return };
-    let text = format!("{}×", short(app.slowdown));
-    layout.canvas.write(text, (end + 4.0, top + BAR / 2.0 - 1.0), NOTE, Anchor::Left);
+    bar_row.end()
 }

@@ -9,14 +9,21 @@ const MIXES: usize = 12;
 const STACKED: usize = 4;
 /// Applications whose bars have room in one of two columns.
 const SIDE_BY_SIDE: usize = 14;
+/// Height of the bars of one of many mixes.
+const STRIP: f64 = 56.0;
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let records = input.mixes()?;
     let named = mix_labels(&records);
     let mut layout = input.layout("Slowdown of each application");
-    panels(&mut layout, &records[..records.len().min(MIXES)], &named.labels);
+    let drawn = &records[..records.len().min(MIXES)];
+    if records.len() > STACKED {
+        strips(&mut layout, drawn, &named.labels);
+    } else {
+        panels(&mut layout, drawn, &named.labels);
+    }
     named.notes.iter().for_each(|note| layout.note(note));
-    layout.left_out(records.len().saturating_sub(MIXES), "mixes are not drawn");
+    layout.left_out(records.len() - drawn.len(), "mixes are not drawn");
     if records.iter().any(|record| record.coruns.iter().any(starves)) {
         layout.note("∞: made no progress, or its times are not modelled.");
     }
@@ -24,39 +31,65 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     Ok(layout.finish(&input.footer()).with_csv(table(&records, &mix_names(&records))))
 }
 
-/// A panel for each of `records`, with its label where there are several.
-fn panels(layout: &mut Layout, records: &[&Analysis], labels: &[String]) {
-    let most = records.iter().map(|record| most(record)).max().unwrap_or(0);
-    let highest = records.iter().map(|record| highest(&clusters(record, true)));
-    let top = highest.fold(0.0, f64::max);
-    let side_by_side = records.len() > STACKED && most <= SIDE_BY_SIDE && !layout.narrow();
-    let columns = if side_by_side { 2 } else { 1 };
-    layout.side_by_side(columns, records.len(), |layout, place| {
-        let record = records[place];
-        if records.len() > 1 {
-            layout.note(&labels[place]);
-            layout.skip(3.0);
-        }
-        layout.legend(&entries(record));
-        // In a column, values stand above the bars where there is room.
-        let clusters = clusters(record, columns == 1);
-        Bars::new(&clusters, "slowdown").reference(1.0).most(top).draw(layout);
-    });
+/// The largest slowdown of all `records`.
+fn top(records: &[&Analysis]) -> f64 {
+    records.iter().map(|record| highest(&clusters(record, true))).fold(0.0, f64::max)
 }
 
-/// Applications of a record's largest run.
-fn most(record: &Analysis) -> usize {
-    record.coruns.iter().map(|run| run.apps.len()).max().unwrap_or(0)
+/// A panel for each of `records`, with its label where there are several.
+fn panels(layout: &mut Layout, records: &[&Analysis], labels: &[String]) {
+    for (record, label) in records.iter().zip(labels) {
+        if records.len() > 1 {
+            layout.note(label);
+            layout.skip(3.0);
+        }
+        layout.legend(&Entry::fills(&apps(record)));
+        let clusters = clusters(record, true);
+        Bars::new(&clusters, "slowdown").reference(1.0).most(top(records)).draw(layout);
+    }
+}
+
+/// A low panel, where there is little room without values, for each of many `records`, under one legend; where all have the
+/// same schemes, these are named below the last ones.
+fn strips(layout: &mut Layout, records: &[&Analysis], labels: &[String]) {
+    let most = records.iter().map(|record| apps(record).len()).max().unwrap_or(0);
+    let all = distinct(records.iter().map(|record| apps(record)));
+    if let [apps] = &all[..] {
+        layout.legend(&Entry::fills(apps));
+    } else {
+        layout.legend(&Entry::fills(&(1..=most).map(ordinal).collect::<Vec<_>>()));
+    }
+    let schemes = |record: &&Analysis| scheme_names(&record.coruns);
+    let alike = distinct(records.iter().map(schemes)).len() == 1;
+    let columns = if most <= SIDE_BY_SIDE && !layout.narrow() { 2 } else { 1 };
+    let top = top(records);
+    layout.side_by_side(columns, records.len(), |layout, place| {
+        layout.note(&labels[place]);
+        let last = place + columns >= records.len();
+        let clusters = clusters(records[place], false);
+        let bars = Bars::new(&clusters, "slowdown").reference(1.0).most(top);
+        bars.high(STRIP).nameless(alike && !last).silent(layout.narrow()).draw(layout);
+    });
 }
 
 fn starves(run: &CoRun) -> bool {
     run.apps.iter().any(|app| !app.slowdown.is_finite())
 }
 
-/// The applications of a record in their colours.
-fn entries(record: &Analysis) -> Vec<Entry> {
-    let apps = record.coruns.first().map(|run| run.apps.as_slice()).unwrap_or_default();
-    Entry::fills(&apps.iter().map(|app| app.app.as_str()).collect::<Vec<_>>())
+/// The applications of a record's largest run.
+fn apps(record: &Analysis) -> Vec<&str> {
+    let largest = record.coruns.iter().max_by_key(|run| run.apps.len());
+    largest.into_iter().flat_map(|run| &run.apps).map(|app| app.app.as_str()).collect()
+}
+
+/// What the application at a place of its mix is called, from 1 on.
+fn ordinal(place: usize) -> String {
+    match place {
+        1 => "first of the mix".into(),
+        2 => "second".into(),
+        3 => "third".into(),
+        place => format!("{place}th"),
+    }
 }
 
 fn clusters(record: &Analysis, labelled: bool) -> Vec<Cluster> {

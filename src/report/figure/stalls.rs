@@ -2,7 +2,7 @@
 //! slot-cycle; the bar is full because every slot-cycle has one cause.
 
 use super::prelude::*;
-use crate::kernels::{ROUNDING, cause_words, causes, shares};
+use crate::kernels::{ROUNDING, causes, shares};
 
 const ROWS: usize = 12;
 const ROW: f64 = 29.0;
@@ -13,13 +13,13 @@ const NAMES: f64 = 220.0;
 const RIGHT: f64 = 48.0;
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let groups = groups(&input.apps, ROWS);
+    let groups = input.groups(ROWS);
     if groups.iter().all(|group| group.sum.stall_fractions.is_empty()) {
         return Err("the records hold no stall stacks; run `gpumodel analyze`".into());
     }
     let causes = causes(groups.iter().map(|group| &group.sum.stall_fractions));
     let mut layout = input.layout("Where scheduler slots go");
-    layout.legend(&cause_entries(&causes));
+    layout.legend(&cause_entries(input, &causes));
     let left = title_room(&groups, LABEL, layout.share(NAMES)) + 14.0;
     heading(&mut layout, left);
     let area = layout.plot(left, RIGHT, ROW * float(groups.len()) + 4.0);
@@ -27,7 +27,16 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     across(&mut layout.canvas, &area, &scale, "share of scheduler slot-cycles");
     let whole: u64 = groups.iter().map(|group| group.sum.cycles).fold(0, u64::saturating_add);
     let mut y = area.y + ROW - BAR / 2.0;
+    let long = |group: &Group| text_width(&group.title(LABEL, f64::MAX), LABEL) > left - 14.0;
+    let small = groups.iter().any(long);
     for group in &groups {
+        let name = group.title(LABEL, f64::MAX);
+        if small {
+            let lines = lines_of(&name, left - 14.0);
+            write_left(&mut layout.canvas, lines, (left - 6.0, y));
+        } else {
+            layout.canvas.write(name, (left - 6.0, y), LABEL, Anchor::Right);
+        }
         draw_row(&mut layout, group, &causes, &area, y, whole);
         y += ROW;
     }
@@ -37,8 +46,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
 }
 
 /// The legend of stall causes.
-pub(super) fn cause_entries(causes: &[(String, Fill)]) -> Vec<Entry> {
-    let entry = |(name, fill): &(String, Fill)| Entry::new(Swatch::Fill(*fill), cause_words(name));
+pub(super) fn cause_entries(input: &FigureInput<'_>, causes: &[(String, Fill)]) -> Vec<Entry> {
+    let entry =
+        |(name, fill): &(String, Fill)| Entry::new(Swatch::Fill(*fill), input.cause_words(name));
     causes.iter().map(entry).collect()
 }
 
@@ -78,8 +88,6 @@ fn draw_row(
     y: f64,
     whole: u64,
 ) {
-    let name = group.title(LABEL, area.x - 14.0);
-    layout.canvas.write(name, (area.x - 6.0, y), LABEL, Anchor::Right);
     stack(layout, &group.sum.stall_fractions, causes, (area, y, BAR), |layout, part, share| {
         write_above(layout, &part, &percent(Some(share)));
     });

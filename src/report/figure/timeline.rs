@@ -27,7 +27,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         return Err("the record holds no kernel that took time".into());
     }
     let mut layout = input.layout(&format!("{} over time", app.app));
-    let fills = fills(app);
+    let fills = fills(app, |kernel| input.kernel_rank(kernel));
     legend(&mut layout, app, &fills);
     let bar_rows = bar_rows(app);
     let area = layout.plot(LEFT, RIGHT, 2.0 + LANE * float(bar_rows.len()));
@@ -64,15 +64,16 @@ fn choose(runs: &[(&Analysis, &AppRecord)]) -> String {
     }
 }
 
-/// The fill of every kernel name: the longest-running ones have their own.
-fn fills(app: &AppRecord) -> BTreeMap<&str, Fill> {
+/// The fill of every kernel name: those with the least `rank`, then the longest-running ones
+/// have their own.
+fn fills(app: &AppRecord, rank: impl Fn(&str) -> usize) -> BTreeMap<&str, Fill> {
     let mut cycles: BTreeMap<&str, u64> = BTreeMap::new();
     for kernel in &app.kernels {
         let sum = cycles.entry(&kernel.name).or_default();
         *sum = sum.saturating_add(kernel.cycles);
     }
     let mut names: Vec<(&str, u64)> = cycles.into_iter().collect();
-    names.sort_by_key(|&(_, cycles)| std::cmp::Reverse(cycles));
+    names.sort_by_key(|&(name, cycles)| (rank(name), std::cmp::Reverse(cycles)));
     let fill = |i: usize| if i < COLOURED { Fill::of(i) } else { rest() };
     names.into_iter().enumerate().map(|(i, (name, _))| (name, fill(i))).collect()
 }
@@ -164,9 +165,7 @@ fn curve(layout: &mut Layout, values: &[f64], end: u64, title: &str, axis: &str,
     let time = Scale::linear(0.0, float(end), area.x, area.right());
     let level = Scale::from_zero(most, area.bottom(), area.y);
     if axis.is_empty() {
-        for (cycle, _) in time.ticks() {
-            layout.canvas.grid((time.at(cycle), area.y), (time.at(cycle), area.bottom()));
-        }
+        ticks(&mut layout.canvas, &area, &time);
     } else {
         across(&mut layout.canvas, &area, &time, axis);
     }

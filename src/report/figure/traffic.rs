@@ -25,16 +25,15 @@ struct Bar {
 }
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let groups = groups(&input.apps, ROWS);
+    let groups = input.groups(ROWS);
     ensure(!groups.is_empty(), "the records hold no kernels; run `gpumodel analyze`")?;
     let rows: Vec<[Bar; 3]> = groups.iter().map(bars).collect();
     let mut layout = input.layout("Bytes through the memory hierarchy");
-    layout.legend(&[
-        Entry::new(Swatch::Fill(Fill::of(4)), "L1"),
-        Entry::new(Swatch::Fill(Fill::of(1)), "L2"),
-        Entry::new(Swatch::Fill(Fill::of(0)), "DRAM read"),
-        Entry::new(Swatch::Fill(Fill::of(5)), "DRAM write"),
-    ]);
+    let names = [(4, "L1"), (1, "L2"), (0, "DRAM read"), (5, "DRAM write")];
+    let written = rows.iter().flatten().any(|bar| bar.tail > 0.0);
+    let names = &names[..if written { names.len() } else { names.len() - 1 }];
+    let entry = |(look, name): &(usize, &str)| Entry::new(Swatch::look(*look), *name);
+    layout.legend(&names.iter().map(entry).collect::<Vec<_>>());
     let most = rows.iter().flatten().map(|bar| bar.value).fold(0.0, f64::max);
     let unit = Unit::of(most);
     let top = layout.top() + NOTE / 2.0;
