@@ -1,6 +1,7 @@
 //! `gpumodel synth`: a workload model as a trace folder.
 
 use std::error::Error;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ the file scales them; see `What --scale does` in models/workloads/README.md.")]
 pub(crate) struct Arguments {
     /// A name in models/workloads, or a file (with a `/` or the ending .toml).
     #[arg(value_name = "NAME|FILE", required_unless_present = "list")]
-    workload: Option<String>,
+    workload: Option<OsString>,
 
     /// The folder to write: kernelslist.g and one kernel-N.traceg per launch. It is new, empty
     /// or one that this program wrote for the same purpose.
@@ -80,7 +81,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         return list(arguments.models.as_deref());
     }
     let name = arguments.workload.expect("required without --list");
-    let name = without_prefix(&name)?;
+    let name = match name.to_str() {
+        Some(name) => OsStr::new(without_prefix(name)?),
+        None => &name,
+    };
     let folder = arguments.output.expect("required without --list");
     FolderPurpose::Traces.check(&folder, arguments.force)?;
     let models = crate::models(arguments.models.as_deref())?;
