@@ -1,12 +1,12 @@
 //! Tables in the terminal, and as CSV files.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use gpumodel_report::table::Table;
 use terminal_size::terminal_size_of;
 
-use super::output::{check_overwrites, write_text};
+use super::output::{check_overwrites, message, stdout, write_text};
 
 /// The narrowest terminal that tables are fitted to.
 const NARROWEST: usize = 40;
@@ -55,6 +55,15 @@ impl CsvArgument {
     /// Whether standard output is for CSV alone.
     pub(super) fn is_stdout(&self) -> bool {
         self.file.as_deref() == Some(Path::new("-"))
+    }
+
+    /// Shows `text` on standard output; on standard error where that is for CSV alone.
+    pub(super) fn show(&self, text: &str) -> io::Result<()> {
+        if self.is_stdout() {
+            message(text.trim_end());
+            return Ok(());
+        }
+        stdout().write_all(text.as_bytes())
     }
 
     /// Writes `tables`, each with its name.
