@@ -238,10 +238,13 @@ fn runs(panel: &Panel<'_>) -> Section {
     let mut rows = compared(panel);
     let more = rows.len().saturating_sub(ROWS);
     rows.truncate(ROWS);
-    let mut notes = vec![format!(
-        "mean of jobs: thread IPC of each while it ran; gains over {BASELINE}: of the thread IPC, \
-         of its mean, and of that of each job's application"
-    )];
+    let mut notes = vec![
+        String::from("mean of jobs: of the thread IPC of each job while it ran"),
+        format!(
+            "gain: of the thread IPC over {BASELINE}; of mean: of that mean; of jobs: mean of each \
+             job's own gain"
+        ),
+    ];
     if more > 0 {
         notes.push(format!("{more} more runs are in the record"));
     }
