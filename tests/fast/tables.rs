@@ -68,6 +68,9 @@ fn tables_are_as_wide_as_the_terminal() {
         &["scheme", "show", "ugpu"],
         &["machine", "list"],
         &["machine", "show", "v100"],
+        &["plot", "--list"],
+        &["synth", "--list"],
+        &["guide"],
     ] {
         for columns in [80, 120] {
             let text = shown(&place, columns, words);
@@ -154,6 +157,17 @@ fn every_table_of_a_queue_comes_as_csv() {
     let (classes, slowdowns) = (said.contains("Slow-down by classes"), table("slowdowns"));
     assert!(classes && slowdowns.iter().all(|row| row["slowdown"].parse::<f64>().is_ok()));
     assert!(table("patterns").iter().all(|row| row["scheme"] == "ilp"));
+}
+
+#[test]
+fn a_device_gets_the_first_table_and_standard_output_nothing_else() {
+    let place = Place::new();
+    let analyze = ["analyze", "m", "-m", "v100", "-q", "--csv"];
+    let out = |path: &str| place.run(&[&analyze[..], &[path]].concat());
+    assert_eq!(out("/dev/stdout"), out("-"));
+    assert!(out("-").1.starts_with("application,machine,cycles,"));
+    assert_eq!(out("/dev/null").0, Some(0));
+    assert!(!Path::new("/dev/null-kernels").exists());
 }
 
 #[test]

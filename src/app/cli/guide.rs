@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use gpumodel_core::units::{did_you_mean, nearest};
 use gpumodel_report::results::RECORD_SCHEMA;
-use gpumodel_report::table::{Column, Table};
+use gpumodel_report::table::{Column, Table, wrapped};
 
 use super::Outcome;
 use super::output::stdout;
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         (None, _) if arguments.schema => write!(stdout(), "{RECORD_SCHEMA}")?,
         (Some(name), None) => write!(stdout(), "{}", topic(name)?.text)?,
         (Some(name), Some(scheme)) => write!(stdout(), "{}", page(topic(name)?, scheme)?.text)?,
-        (None, _) => writeln!(stdout(), "{}", list())?,
+        (None, _) => write!(stdout(), "{}", list())?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -85,8 +85,7 @@ fn list() -> String {
         ("afterwards you can", |topic| topic.summary.into()),
     ];
     let table = Table::new(&columns, TOPICS).left(&[0, 1]).terminal(width());
-    format!(
-        "{table}\n`gpumodel guide TOPIC` shows one, `gpumodel guide schemes SCHEME` the page of a \
-         scheme."
-    )
+    let how = "`gpumodel guide TOPIC` shows one, `gpumodel guide schemes SCHEME` the page of a \
+               scheme.\n";
+    format!("{table}\n{}", wrapped(how, width()))
 }

@@ -12,12 +12,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use gpumodel_core::units::{FolderPurpose, to_u64};
 use gpumodel_report::paper::{Paper, PaperError};
+use gpumodel_report::table::wrapped;
 use gpumodel_sim::config::{Models, SpecError, Unlisted};
 use gpumodel_trace::workload::{
     self, Compression, FolderReport, Workload, WorkloadError, write_folder,
 };
 
 use super::output::{Verbosity, alert, stdout};
+use super::tables::width;
 use super::traces::replace_traces;
 use super::{Outcome, message};
 
@@ -168,16 +170,16 @@ fn list(models: Option<&Path>) -> Outcome {
     let papers = papers(models)?;
     let groups = groups(&papers, models);
     let lengths = groups.iter().flat_map(|(_, names)| names).map(|name| name.len());
-    let width = lengths.max().unwrap_or(0) + 2;
+    let longest = lengths.max().unwrap_or(0) + 2;
     let mut text = String::new();
     for (paper, names) in groups {
         writeln!(text, "{}:", heading(paper))?;
         for name in names {
             let workload = load(name, paper, models)?;
-            writeln!(text, "  {name:<width$}{}", workload.description())?;
+            writeln!(text, "  {name:<longest$}{}", workload.description())?;
         }
     }
-    stdout().write_all(text.as_bytes())?;
+    stdout().write_all(wrapped(&text, width()).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
