@@ -1,6 +1,7 @@
 //! `analyze`: its request, and the context that all its runs share.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -32,7 +33,7 @@ pub struct AnalyzeRequest {
     /// The applications; each also runs alone.
     pub apps: Vec<AppName>,
     /// The machine: a name or a file.
-    pub machine: String,
+    pub machine: OsString,
     /// Machine keys that `--set` overrides.
     pub overrides: Vec<(String, String)>,
     /// Selects the launches and CTAs that run.
@@ -83,10 +84,10 @@ impl AnalyzeRequest {
     /// Solo runs of all launches and CTAs of `apps` on `machine`, seed 0, with the cache
     /// folder `cache`.
     #[must_use]
-    pub fn new(apps: Vec<AppName>, machine: &str, cache: &Path) -> Self {
+    pub fn new(apps: Vec<AppName>, machine: impl Into<OsString>, cache: &Path) -> Self {
         Self {
             apps,
-            machine: machine.to_owned(),
+            machine: machine.into(),
             overrides: Vec::new(),
             filter: Filter::default(),
             schemes: Vec::new(),
@@ -283,8 +284,19 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
         Some((file, _)) => &file.locations,
         None => &[],
     };
+    let together = match &queue {
+        Some((_, schemes)) => Some(format!("the queue under {}", counted(schemes.len()))),
+        None if request.schemes.is_empty() => None,
+        None => Some(format!("together under {}", counted(request.schemes.len()))),
+    };
+    let phase = |number, what| watch.phase(Phase { number, of: together.iter().len() + 2, what });
+    phase(1, CONVERTING_PHASE);
     let apps = open(request, (named, locations), watch)?;
+    phase(2, "each application alone");
     let mut analysis = with_solo_runs(&ctx, request, &apps)?;
+    if let Some(what) = &together {
+        phase(3, what);
+    }
     if request.sample.is_some() && (queue.is_some() || !request.schemes.is_empty()) {
         analysis.notes.push(String::from("co-runs are not sampled: every CTA of them ran"));
     }
@@ -296,6 +308,10 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
         analysis.coruns = coruns(&ctx, request, &apps, &analysis.solo)?;
     }
     Ok(analysis)
+}
+
+fn counted(schemes: usize) -> String {
+    format!("{schemes} scheme{}", if schemes == 1 { "" } else { "s" })
 }
 
 /// Analyzes `apps` alone and together under the schemes of a request without a queue, in an
@@ -389,8 +405,25 @@ fn check_names(apps: &[AppName]) -> Result<(), RunError> {
     Ok(())
 }
 
+/// What the first phase of analyses and sweeps does.
+pub(crate) const CONVERTING_PHASE: &str = "converting applications that the cache folder lacks";
+
+/// A phase of long work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase<'a> {
+    /// Which one, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+    /// What it does.
+    pub what: &'a str,
+}
+
 /// Receives the progress of an analysis, from several threads.
 pub trait Watch: Sync {
+    /// Called when a phase begins.
+    fn phase(&self, phase: Phase<'_>);
+
     /// Receives the progress of conversions, in bytes of trace text.
     fn converting(&self) -> &dyn Progress;
 
@@ -403,6 +436,8 @@ pub trait Watch: Sync {
 pub struct Unwatched;
 
 impl Watch for Unwatched {
+    fn phase(&self, _: Phase<'_>) {}
+
     fn converting(&self) -> &dyn Progress {
         &Silent
     }

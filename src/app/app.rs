@@ -1,6 +1,6 @@
 //! Applications as users name them: a store, or anything that converts to one.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use gpumodel_trace::{Filter, Progress, Store, TraceError, source_name, workload};
@@ -62,16 +62,24 @@ fn is_model(path: &Path) -> bool {
 
 /// What stands before and after the first `=`.
 fn split_name(typed: &OsStr) -> Option<(String, PathBuf)> {
+    let (name, path) = split_once(typed, "=")?;
+    Some((name.to_string_lossy().into_owned(), PathBuf::from(path)))
+}
+
+/// What stands before and after the first `between`.
+fn split_once<'a>(typed: &'a OsStr, between: &str) -> Option<(&'a OsStr, &'a OsStr)> {
     #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStrExt;
         let bytes = typed.as_bytes();
-        let at = bytes.iter().position(|&byte| byte == b'=')?;
-        let name = String::from_utf8_lossy(&bytes[..at]).into_owned();
-        Some((name, PathBuf::from(OsStr::from_bytes(&bytes[at + 1..]))))
+        let at = bytes.windows(between.len()).position(|bytes| bytes == between.as_bytes())?;
+        Some((OsStr::from_bytes(&bytes[..at]), OsStr::from_bytes(&bytes[at + between.len()..])))
     }
     #[cfg(not(unix))]
-    typed.to_str()?.split_once('=').map(|(name, path)| (name.to_owned(), PathBuf::from(path)))
+    {
+        let (before, after) = typed.to_str()?.split_once(between)?;
+        Some((OsStr::new(before), OsStr::new(after)))
+    }
 }
 
 /// The name or path of a workload model without its scale.
@@ -86,24 +94,33 @@ fn is_path(model: &str) -> bool {
 }
 
 /// The workload model that an application is, with its scale.
-pub(super) fn model(path: &Path) -> Option<&str> {
-    path.to_str()?.strip_prefix(SYNTH)
+fn model(path: &Path) -> Option<&OsStr> {
+    let (before, model) = split_once(path.as_os_str(), SYNTH)?;
+    before.is_empty().then_some(model)
+}
+
+/// The name or file of the workload model that an application is, without its scale.
+pub(super) fn model_file(path: &Path) -> Option<&Path> {
+    let model = model(path)?;
+    Some(Path::new(split_once(model, SCALE).map_or(model, |(file, _)| file)))
 }
 
 /// Splits a workload model from its scale; the default is 1.
-fn scaled(model: &str) -> Result<(&str, f64), RunError> {
+fn scaled(model: &OsStr) -> Result<(OsString, f64), RunError> {
+    let text = model.to_string_lossy();
     let invalid = |found: &str| {
         let found = if found.is_empty() { "nothing" } else { found };
-        RunError::Scale { app: model.to_owned(), found: found.to_owned() }
+        RunError::Scale { app: text.clone().into_owned(), found: found.to_owned() }
     };
-    if let Some((name, scale)) = model.split_once(SCALE) {
-        return Ok((name, scale.parse().map_err(|_| invalid(scale))?));
+    if let Some((name, scale)) = split_once(model, SCALE) {
+        let scale = scale.to_string_lossy();
+        return Ok((name.to_owned(), scale.parse().map_err(|_| invalid(&scale))?));
     }
-    match model.rsplit_once(':') {
+    match text.rsplit_once(':') {
         Some((file, other)) if file.ends_with(".toml") && !other.contains(['/', '\\']) => {
             Err(invalid(other))
         }
-        _ => Ok((model, 1.0)),
+        _ => Ok((model.to_owned(), 1.0)),
     }
 }
 
@@ -227,9 +244,10 @@ impl AppStore {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
     use std::path::Path;
 
-    use super::{AppName, default_name};
+    use super::{AppName, default_name, model_file};
 
     #[test]
     fn names_are_the_last_two_components() {
@@ -247,23 +265,27 @@ mod tests {
 
     #[test]
     fn a_model_may_have_a_scale() {
+        let scaled = |typed: &str| super::scaled(OsStr::new(typed));
         let own = AppName::within(Path::new("plans"), "a", "synth:own.toml:scale=2");
         assert_eq!(own.path, Path::new("synth:plans/own.toml:scale=2"));
         let carried = AppName::within(Path::new("plans"), "a", "synth:saxpy:scale=0.5");
         assert_eq!(carried.path, Path::new("synth:saxpy:scale=0.5"));
         let misspelt = AppName::within(Path::new("plans"), "a", "synth:saxpy:scal=0.5");
         assert_eq!(misspelt.path, Path::new("synth:saxpy:scal=0.5"));
-        assert_eq!(super::scaled("saxpy:scale=0.5").unwrap(), ("saxpy", 0.5));
-        assert_eq!(super::scaled("saxpy").unwrap(), ("saxpy", 1.0));
+        assert_eq!(scaled("saxpy:scale=0.5").unwrap(), ("saxpy".into(), 0.5));
+        assert_eq!(scaled("saxpy").unwrap(), ("saxpy".into(), 1.0));
         for (typed, found) in [("half", "half"), ("0.5:0.7", "0.5:0.7"), ("", "nothing")] {
-            let error = super::scaled(&format!("saxpy:scale={typed}")).unwrap_err().to_string();
+            let error = scaled(&format!("saxpy:scale={typed}")).unwrap_err().to_string();
             let words = format!("expected one number, as scale=0.5, found {found}");
             assert_eq!(error, format!("synth:saxpy:scale={typed}: {words}"));
         }
-        let error = super::scaled("plans/own.toml:scal=2").unwrap_err().to_string();
+        let error = scaled("plans/own.toml:scal=2").unwrap_err().to_string();
         assert!(error.ends_with("expected one number, as scale=0.5, found scal=2"), "{error}");
-        let error = super::scaled("own.toml:").unwrap_err().to_string();
+        let error = scaled("own.toml:").unwrap_err().to_string();
         assert!(error.ends_with("found nothing"), "{error}");
-        assert_eq!(super::scaled("d.toml:x/m").unwrap(), ("d.toml:x/m", 1.0));
+        assert_eq!(scaled("d.toml:x/m").unwrap(), ("d.toml:x/m".into(), 1.0));
+        let file = |typed: &'static str| model_file(Path::new(typed));
+        assert_eq!(file("synth:./own.toml:scale=2"), Some(Path::new("./own.toml")));
+        assert_eq!(file("mine/synth:x"), None);
     }
 }

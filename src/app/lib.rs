@@ -28,7 +28,7 @@ use std::path::Path;
 use gpumodel_sim::config::{Models, SpecError};
 
 pub(crate) use analyze::RunContext;
-pub use analyze::{AnalyzeRequest, EventDetail, Unwatched, Watch, analyze};
+pub use analyze::{AnalyzeRequest, EventDetail, Phase, Unwatched, Watch, analyze};
 pub use app::{App, AppName, default_name};
 pub use dram::requests::RequestError;
 pub use dram::{DramError, DramJob, RequestFormat};

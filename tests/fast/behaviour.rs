@@ -146,6 +146,34 @@ fn paths_need_not_be_utf_8() {
 }
 
 #[test]
+fn paths_of_machines_and_models_need_not_be_utf_8() {
+    let place = place();
+    let root = place.path(".");
+    let odd = |bytes: &[u8]| root.join(std::ffi::OsStr::from_bytes(bytes));
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
+    let (machine, model) = (odd(b"a\xff.toml"), odd(b"m\xe4.toml"));
+    fs::copy(models.join("gpus/gtx-1080.toml"), &machine).unwrap();
+    fs::copy(models.join("workloads/saxpy.toml"), &model).unwrap();
+    let mut app = std::ffi::OsString::from("A=synth:");
+    app.push(&model);
+    app.push(":scale=0.05");
+    let analyze =
+        |machine: &Path| program(&root).args(["analyze", "-m"]).arg(machine).arg(&app).assert();
+    let table = analyze(&machine).success();
+    let text = String::from_utf8_lossy(&table.get_output().stdout).into_owned();
+    assert!(text.starts_with("A on a\u{fffd}: "), "{text}");
+    for verb in ["show", "check"] {
+        program(&root).args(["machine", verb]).arg(&machine).assert().success();
+    }
+    let synth =
+        program(&root).arg("synth").arg(&model).args(["--scale", "0.01", "-o", "t"]).assert();
+    synth.success();
+    let refused = analyze(&odd(b"none\xff.toml")).code(2);
+    let said = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(said.contains("cannot read ") && said.contains("none\u{fffd}.toml"), "{said}");
+}
+
+#[test]
 fn a_foreign_folder_or_file_is_spared_unless_forced() {
     let place = place();
     let root = place.path(".");

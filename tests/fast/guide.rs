@@ -43,6 +43,10 @@ fn an_unknown_page_is_refused_with_the_nearest() {
     let near = said(&["schemes", "warped-slcer"]);
     let expected = "error: the guide has no page on a scheme warped-slcer (did you mean warped-slicer?); the schemes are: bp, ";
     assert!(near.starts_with(expected), "{near}");
+    let swapped = said(&["schemes", "qso"]);
+    assert!(swapped.contains("a scheme qso (did you mean qos-bp?)"), "{swapped}");
+    let topic = said(&["qso"]);
+    assert!(topic.contains("no topic qso (did you mean schemes qos-bp?)"), "{topic}");
     let bare = said(&["ugpu-soft"]);
     assert!(bare.contains("no topic ugpu-soft (did you mean schemes ugpu-soft?)"), "{bare}");
     let other = said(&["sweeps", "ugpu"]);

@@ -86,6 +86,7 @@ mod synth;
 mod synth_verb;
 mod tables;
 mod tenancy;
+mod terminal;
 mod threads;
 mod together;
 mod trace_bad_input;

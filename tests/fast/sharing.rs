@@ -69,7 +69,7 @@ pub(crate) fn together(apps: &[AppName], machine: &str, schemes: &[&str]) -> Ana
 }
 
 fn run(request: &AnalyzeRequest) -> Analysis {
-    analyze(request, &Unwatched).unwrap_or_else(|error| panic!("{}: {error:?}", request.machine))
+    analyze(request, &Unwatched).unwrap_or_else(|error| panic!("{:?}: {error:?}", request.machine))
 }
 
 fn close(found: f64, expected: f64, share: f64) -> bool {

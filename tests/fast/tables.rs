@@ -68,6 +68,9 @@ fn tables_are_as_wide_as_the_terminal() {
         &["scheme", "show", "ugpu"],
         &["machine", "list"],
         &["machine", "show", "v100"],
+        &["plot", "--list"],
+        &["synth", "--list"],
+        &["guide"],
     ] {
         for columns in [80, 120] {
             let text = shown(&place, columns, words);
@@ -97,6 +100,76 @@ fn every_table_comes_as_csv_with_every_digit() {
     assert!(csv.starts_with("kernel,id,grid,") && csv.lines().count() == 2, "{csv}");
 }
 
+/// The names of the columns of the tables in a text: words with two spaces or more between.
+fn headers(text: &str) -> Vec<&str> {
+    let head = |line: &&str| line.starts_with("  ") && line.contains("IPC") && !line.contains(": ");
+    let heads = text.lines().filter(head);
+    heads.flat_map(|line| line.split("  ")).map(str::trim).collect()
+}
+
+#[test]
+fn a_table_has_one_ipc_and_names_it() {
+    let place = Place::new();
+    let queue = "group_size = 2\norder = ['m', 's', 'm']\n[apps]\nm = 'm'\ns = 's'\n";
+    fs::write(place.path("queue.toml"), queue).unwrap();
+    for (words, tables) in [
+        (&["analyze", "m", "s", "-m", "v100", "--scheme", "even"][..], 5),
+        (&["analyze", "--queue", "queue.toml", "-m", "v100", "--scheme", "even-queue"], 3),
+    ] {
+        let text = shown(&place, 200, words);
+        let named: Vec<&str> =
+            headers(&text).into_iter().filter(|one| one.contains("IPC")).collect();
+        assert_eq!(named, vec!["thread IPC"; tables], "{text}");
+    }
+}
+
+#[test]
+fn hot_spots_come_as_csv_with_the_other_tables() {
+    let place = Place::new();
+    let words = ["analyze", "m", "s", "-m", "v100", "--hot", "2", "--csv", "t.csv", "-q"];
+    assert_eq!(place.run(&words).0, Some(0));
+    let hot = rows(&place.path("t-hot.csv"));
+    let of = |app: &str| hot.iter().filter(|row| row["application"].ends_with(app)).count();
+    assert!(of("/m") >= 2 && of("/s") >= 2, "{hot:?}");
+    for row in &hot {
+        let share: f64 = row["stalls"].parse().unwrap();
+        assert!((0.0..=1.0).contains(&share) && row["pc"].starts_with("0x"), "{row:?}");
+    }
+    fs::remove_file(place.path("t-hot.csv")).unwrap();
+    assert_eq!(place.run(&[&words[..5], &words[7..]].concat()).0, Some(0));
+    assert!(!place.path("t-hot.csv").exists(), "without --hot");
+}
+
+#[test]
+fn every_table_of_a_queue_comes_as_csv() {
+    let place = Place::new();
+    let queue = "group_size = 2\norder = ['m', 's', 'm', 's']\n[apps]\nm = 'm'\ns = 's'\n";
+    fs::write(place.path("queue.toml"), queue).unwrap();
+    let scheme = ["--scheme", "even-queue,ilp"];
+    let words = ["analyze", "--queue", "queue.toml", "-m", "v100", "--csv", "q.csv"];
+    let (code, said) = place.run(&[&words[..], &scheme].concat());
+    assert_eq!(code, Some(0), "{said}");
+    let table = |name: &str| rows(&place.path(&format!("q-{name}.csv")));
+    assert_eq!(table("queues").len(), 2);
+    let groups = table("groups");
+    assert!(groups.iter().any(|row| row["scheme"] == "ilp" && row["group"] == "1"), "{groups:?}");
+    assert_eq!(table("classes").len(), 2);
+    let (classes, slowdowns) = (said.contains("Slow-down by classes"), table("slowdowns"));
+    assert!(classes && slowdowns.iter().all(|row| row["slowdown"].parse::<f64>().is_ok()));
+    assert!(table("patterns").iter().all(|row| row["scheme"] == "ilp"));
+}
+
+#[test]
+fn a_device_gets_the_first_table_and_standard_output_nothing_else() {
+    let place = Place::new();
+    let analyze = ["analyze", "m", "-m", "v100", "-q", "--csv"];
+    let out = |path: &str| place.run(&[&analyze[..], &[path]].concat());
+    assert_eq!(out("/dev/stdout"), out("-"));
+    assert!(out("-").1.starts_with("application,machine,cycles,"));
+    assert_eq!(out("/dev/null").0, Some(0));
+    assert!(!Path::new("/dev/null-kernels").exists());
+}
+
 #[test]
 fn a_sweep_ends_with_the_means_of_its_schemes() {
     let place = Place::new();
@@ -112,6 +185,11 @@ fn a_sweep_ends_with_the_means_of_its_schemes() {
     let line = |text: &str| text.lines().find(|line| line.starts_with("  even ")).map(String::from);
     let line_of_sweep = line(&said).unwrap();
     assert!(line_of_sweep.contains(&format!(" 2     {mean} ")), "{said}: {mean}");
-    let (code, said) = place.run(&["merge", "out", "--out", "all"]);
+    let (code, said) = place.run(&["merge", "out", "--out", "all", "--csv", "means.csv"]);
+    let means = self::rows(&place.path("means.csv"));
+    let even = means.iter().find(|row| row["scheme"] == "even").unwrap();
+    assert!((even["stp_mean"].parse::<f64>().unwrap() - (stp[0] + stp[1]) / 2.0).abs() < 1e-9);
+    let (_, csv) = place.sweep(&plan, "none", &["--dry-run", "--csv", "-", "-q"]);
+    assert!(csv.starts_with("cell,machine,mix,scheme,") && csv.lines().count() == 5, "{csv}");
     assert_eq!((code, line(&said)), (Some(0), Some(line_of_sweep)), "{said}");
 }

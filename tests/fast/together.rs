@@ -250,7 +250,7 @@ fn the_terminal_shows_the_decisions_of_schemes() {
     let second = cells(lines[2]);
     assert_eq!((&second[3][..], &second[8][..]), ("0.456", "12.5"), "{second:?}");
     assert_eq!(lines.last().unwrap(), &"note: left-over:variant=0: who: what");
-    assert!(lines.iter().all(|line| line.chars().count() <= 120), "{text}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 124), "{text}");
 }
 
 #[test]

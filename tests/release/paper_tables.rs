@@ -112,6 +112,17 @@ fn table(name: &str) -> String {
 }
 
 #[test]
+fn the_verdicts_are_those_that_reproduce_prints() {
+    let read = |name: &str| fs::read_to_string(reports().join(name)).unwrap();
+    let (printed, text) = (read("quick/report.md"), read("PAPERS.md"));
+    let rule: Vec<&str> = printed.lines().filter(|line| line.starts_with("- ")).take(4).collect();
+    for (line, verdict) in rule.iter().zip(["agrees", "same sign", "contradicts", "error"]) {
+        assert!(line.starts_with(&format!("- {verdict}: ")), "{line}");
+        assert!(text.lines().any(|own| own == *line), "PAPERS.md lacks: {line}");
+    }
+}
+
+#[test]
 fn the_tables_of_papers_give_reasons_for_failing_rows() {
     let folder = fs::read_dir(reports().join("whole")).unwrap();
     let mut names: Vec<String> = folder

@@ -273,4 +273,5 @@ fn an_interrupt_exits_with_130_and_a_message_and_leaves_nothing() {
     let analyze = ["analyze", "long.traceg", "--machine", "v100"];
     let (code, said) = interrupted(folder.path(), &analyze);
     assert!(code == Some(130) && said.contains(WORDS), "{code:?}: {said}");
+    assert!(said.contains("the same command begins again, with the applications that"), "{said}");
 }

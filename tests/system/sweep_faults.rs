@@ -215,9 +215,11 @@ fn a_first_interrupt_finishes_running_cells_and_a_second_aborts_them() {
         assert_eq!(code, Some(130), "{said}");
         assert_eq!(left(&place, out), Vec::<PathBuf>::new(), "{out}");
         if !twice {
-            assert!(said.contains(&format!(
-                "continue: gpumodel sweep {plan} --out once --threads 1 --resume"
-            )));
+            let how = format!("continue: gpumodel sweep {plan} --out once --threads 1 --resume");
+            // In advance, and at the end.
+            assert!(said.contains("phase 2 of 3: cells"), "{said}");
+            assert!(said.contains(&format!("after an interrupt, {how}\n")), "{said}");
+            assert!(said.contains(&format!("\n{how}\n")), "{said}");
             assert!(place.path("once/cells.csv").is_file());
         }
         let (code, said) = end(begin(&place, &plan, out, &["--resume"]));

@@ -1,5 +1,6 @@
 //! Stores that are converted on the fly and kept in the cache folder.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -26,7 +27,7 @@ pub(crate) fn trace_store(
 /// The store of a workload model at a scale: from `cache` if this build of the program has made
 /// it from the same text, else converted.
 pub(crate) fn model_store(
-    (workload, scale): (&str, f64),
+    (workload, scale): (OsString, f64),
     models: Option<&Path>,
     cache: &Path,
     progress: &dyn Progress,
@@ -47,7 +48,7 @@ pub(crate) fn cached_trace(path: &Path, cache: &Path) -> Result<Option<PathBuf>,
 
 /// The store of a workload model at a scale in `cache`, if this build made it of the same text.
 pub(crate) fn cached_model(
-    (workload, scale): (&str, f64),
+    (workload, scale): (OsString, f64),
     models: Option<&Path>,
     cache: &Path,
 ) -> Result<Option<PathBuf>, RunError> {

@@ -12,12 +12,13 @@ use gpumodel_report::results::{Analysis, with_short_names};
 use gpumodel_report::table::{NAMES, analysis, analysis_tables};
 use gpumodel_trace::sources;
 
+use super::interrupt::{Continuation, continues};
 use super::options::{FilterArguments, cache_folder, set_threads, setting};
 use super::output::{check_file, check_overwrites, is_stdout, stdout, write_text};
 use super::progress::with_bars;
 use super::tables::{self, CsvArgument, named};
 use super::{Outcome, message};
-use crate::app::model;
+use crate::app::model_file;
 use crate::{AnalyzeRequest, AppName, Ending, EventDetail, SampleRequest, analyze};
 
 /// Analyzes applications on a machine: cycles, stalls, caches, DRAM
@@ -58,7 +59,7 @@ pub(crate) struct Arguments {
     /// in turn: each has its record, with the machine's name in that of the --json FILE, and
     /// its folder in the --report DIR
     #[arg(short, long, value_name = "M,…", required = true)]
-    machine: Vec<String>,
+    machine: Vec<OsString>,
     /// Schemes for the co-runs, separated by commas, each as `name` or
     /// `name:key=value:key=value`; `gpumodel scheme list` lists them;
     /// `replay:RECORD.json[:run=N]` repeats the decisions of a record
@@ -164,7 +165,7 @@ fn check_width(arguments: &Arguments) -> Result<(), String> {
 
 /// A machine, and where its results go.
 struct Target {
-    machine: String,
+    machine: OsString,
     json: Option<PathBuf>,
     report: Option<PathBuf>,
     events: Option<PathBuf>,
@@ -172,11 +173,11 @@ struct Target {
 
 /// The machines that were typed, a file whose name has a comma as one.
 fn targets(arguments: &Arguments) -> Result<Vec<Target>, String> {
-    let each = |typed: &String| match Path::new(typed).is_file() {
-        true => vec![typed.clone()],
-        false => typed.split(',').map(|name| name.trim().to_owned()).collect(),
+    let each = |typed: &OsString| match typed.to_str().filter(|_| !Path::new(typed).is_file()) {
+        None => vec![typed.clone()],
+        Some(names) => names.split(',').map(|name| name.trim().into()).collect(),
     };
-    let machines: Vec<String> = arguments.machine.iter().flat_map(each).collect();
+    let machines: Vec<OsString> = arguments.machine.iter().flat_map(each).collect();
     let (json, report) = (&arguments.json, &arguments.report);
     let events = &arguments.trace_events;
     if let [machine] = &machines[..] {
@@ -196,7 +197,7 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, String> {
         ));
     }
     let mut known = BTreeSet::new();
-    let target = |machine: String| {
+    let target = |machine: OsString| {
         let path = Path::new(&machine);
         let stem = path.file_stem().filter(|_| path.is_file()).unwrap_or(path.as_os_str());
         let stem = stem.to_string_lossy().into_owned();
@@ -243,8 +244,8 @@ fn input_files(arguments: &Arguments, targets: &[Target]) -> Vec<PathBuf> {
     files.extend(arguments.queue.clone());
     for typed in &arguments.apps {
         let AppName { path, .. } = AppName::parse(typed);
-        match model(&path) {
-            Some(model) => files.push(before(model, ":scale=")),
+        match model_file(&path) {
+            Some(model) => files.push(model.to_path_buf()),
             // A file that is no trace is refused when it is read.
             None => files.extend(sources(std::slice::from_ref(&path)).unwrap_or_default()),
         }
@@ -283,7 +284,7 @@ fn analyzed(
 ) -> Result<Vec<Analysis>, Box<dyn Error + Send + Sync>> {
     let mut request = AnalyzeRequest {
         apps: arguments.apps.iter().map(AppName::parse).collect(),
-        machine: String::new(),
+        machine: OsString::new(),
         overrides: arguments.set,
         filter: arguments.filter.into(),
         schemes: arguments.scheme,
@@ -309,13 +310,26 @@ fn analyzed(
             models.machine(&target.machine, &request.overrides)?;
         }
     }
+    continues(match &request.queue {
+        Some(_) => Continuation::Resumes(QUEUE_RESUMES.to_owned()),
+        None => Continuation::Restarts(RESTARTS),
+    });
     let mut records = Vec::with_capacity(targets.len());
-    for target in targets {
+    for (place, target) in targets.iter().enumerate() {
         request.machine.clone_from(&target.machine);
-        records.push(with_bars(|watch| analyze(&request, watch))?);
+        let part = format!("machine {} of {}", place + 1, targets.len());
+        let part = Some(part).filter(|_| targets.len() > 1);
+        records.push(with_bars(part, |watch| analyze(&request, watch))?);
     }
     Ok(records)
 }
+
+/// How a queue goes on after an interrupt.
+const QUEUE_RESUMES: &str = "the same command continues: pairs and groups that have ended are in \
+                             the cache folder";
+
+/// What is left of an analysis without a queue.
+const RESTARTS: &str = "the same command begins again, with the applications that are converted";
 
 fn show(records: &[Analysis]) -> io::Result<()> {
     let short: Vec<Analysis> = records.iter().map(with_short_names).collect();

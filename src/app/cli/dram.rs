@@ -7,11 +7,10 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use gpumodel_core::units::WholeFile;
 use gpumodel_report::results::DramRecord;
 
 use super::Outcome;
-use super::output::{check_overwrites, stdout, write_json};
+use super::output::{Output, check_overwrites, is_stdout, stdout, write_json};
 use crate::{DramJob, RequestFormat};
 
 const EXAMPLES: &str = "\
@@ -46,7 +45,8 @@ pub(crate) struct Arguments {
     /// Change a controller option or a parameter of the spec for this run
     #[arg(long = "set", value_name = "KEY=VALUE")]
     changes: Vec<String>,
-    /// Write every DRAM command to this CSV file
+    /// Write every DRAM command to this CSV file; - writes them to standard output, and nothing
+    /// else
     #[arg(long, value_name = "FILE")]
     commands: Option<PathBuf>,
     /// Write the result as JSON; - writes it to standard output
@@ -69,9 +69,12 @@ enum Format {
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     let mut inputs = vec![arguments.requests.clone(), PathBuf::from(&arguments.spec)];
     inputs.retain(|path| path.is_file());
-    let outputs =
-        [("--commands", arguments.commands.as_deref()), ("--json", arguments.json.as_deref())];
-    check_overwrites(&inputs, &outputs)?;
+    let (commands, json) = (arguments.commands.as_deref(), arguments.json.as_deref());
+    check_overwrites(&inputs, &[("--commands", commands), ("--json", json)])?;
+    let listed = commands.is_some_and(is_stdout);
+    if listed && json.is_some_and(is_stdout) {
+        return Err("--commands and --json: standard output takes one of them".into());
+    }
     let models = crate::models(arguments.models.as_deref())?;
     let job = DramJob::new(&arguments.spec, &models, &arguments.changes)?;
     let format = match arguments.format {
@@ -80,14 +83,15 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     };
     let name = arguments.requests.display().to_string();
     let file = open(&arguments.requests)?;
-    let mut commands = arguments.commands.as_deref().map(WholeFile::create).transpose()?;
+    let mut commands = commands.map(Output::create).transpose()?;
     let writer = commands.as_mut().map(|file| file as &mut dyn Write);
     let record = job.run(&name, file, format, writer)?;
     if let Some(commands) = commands {
         commands.finish()?;
     }
-    match arguments.json.as_deref() {
+    match json {
         Some(path) => write_json(path, &record)?,
+        None if listed => (),
         None => print(&record)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use gpumodel_core::units::did_you_mean;
+use gpumodel_core::units::{did_you_mean, nearest};
 use gpumodel_report::results::RECORD_SCHEMA;
-use gpumodel_report::table::{Column, Table};
+use gpumodel_report::table::{Column, Table, wrapped};
 
 use super::Outcome;
 use super::output::stdout;
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         (None, _) if arguments.schema => write!(stdout(), "{RECORD_SCHEMA}")?,
         (Some(name), None) => write!(stdout(), "{}", topic(name)?.text)?,
         (Some(name), Some(scheme)) => write!(stdout(), "{}", page(topic(name)?, scheme)?.text)?,
-        (None, _) => writeln!(stdout(), "{}", list())?,
+        (None, _) => write!(stdout(), "{}", list())?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -48,13 +48,19 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn topic(name: &str) -> Result<&'static Topic, String> {
     TOPICS.iter().find(|topic| topic.name == name).ok_or_else(|| {
         let known = || TOPICS.iter().map(|topic| topic.name);
-        let hint = match find_page(name) {
-            Some(_) => format!(" (did you mean {SCHEMES} {name}?)"),
-            None => did_you_mean(name, known()),
+        let hint = match (find_page(name), nearest(name, known())) {
+            (None, Some(topic)) => format!(" (did you mean {topic}?)"),
+            _ => nearest(name, scheme_names())
+                .map_or_else(String::new, |scheme| format!(" (did you mean {SCHEMES} {scheme}?)")),
         };
         let known = known().collect::<Vec<_>>().join(", ");
         format!("the guide has no topic {name}{hint}; the topics are: {known}")
     })
+}
+
+/// Every scheme that has a page.
+fn scheme_names() -> impl Iterator<Item = &'static str> {
+    PAGES.iter().flat_map(|page| page.schemes())
 }
 
 fn find_page(scheme: &str) -> Option<&'static Page> {
@@ -67,9 +73,8 @@ fn page(topic: &Topic, scheme: &str) -> Result<&'static Page, String> {
         return Err(format!("the topic {name} has no pages, expected `{SCHEMES} SCHEME`"));
     }
     find_page(scheme).ok_or_else(|| {
-        let known = || PAGES.iter().flat_map(|page| page.schemes());
-        let hint = did_you_mean(scheme, known());
-        let known = known().collect::<Vec<_>>().join(", ");
+        let hint = did_you_mean(scheme, scheme_names());
+        let known = scheme_names().collect::<Vec<_>>().join(", ");
         format!("the guide has no page on a scheme {scheme}{hint}; the schemes are: {known}")
     })
 }
@@ -80,8 +85,7 @@ fn list() -> String {
         ("afterwards you can", |topic| topic.summary.into()),
     ];
     let table = Table::new(&columns, TOPICS).left(&[0, 1]).terminal(width());
-    format!(
-        "{table}\n`gpumodel guide TOPIC` shows one, `gpumodel guide schemes SCHEME` the page of a \
-         scheme."
-    )
+    let how = "`gpumodel guide TOPIC` shows one, `gpumodel guide schemes SCHEME` the page of a \
+               scheme.\n";
+    format!("{table}\n{}", wrapped(how, width()))
 }

@@ -1,7 +1,9 @@
-//! Handles interrupts: removes unfinished outputs, and lets sweeps finish what runs.
+//! Handles interrupts: removes unfinished outputs, lets sweeps finish what runs, and says how the
+//! work goes on.
 
 use std::fs;
 use std::io::{self, Write};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::signal::{SigSet, Signal};
@@ -23,6 +25,45 @@ static STOPPED: AtomicBool = AtomicBool::new(false);
 /// The message when the first interrupt asks to stop.
 const GRACEFUL_MESSAGE: &str = "interrupted: finishing what runs; interrupt again to stop now";
 
+/// How the work goes on after its end; unset for short work.
+static CONTINUATION: OnceLock<Continuation> = OnceLock::new();
+
+/// Whether results may be lost or kept by now.
+static BEGAN: AtomicBool = AtomicBool::new(false);
+
+/// How work goes on that was interrupted or has failed.
+#[derive(Debug)]
+pub(super) enum Continuation {
+    /// It goes on where it ended: how, for the user.
+    Resumes(String),
+    /// It begins again: what is kept.
+    Restarts(&'static str),
+}
+
+/// Sets what an interrupt, and for work that resumes an error, says of the way on.
+pub(super) fn continues(how: Continuation) {
+    // A command does one work.
+    let _ = CONTINUATION.set(how);
+}
+
+/// The phase began whose results a later run takes.
+pub(super) fn work_began() {
+    BEGAN.store(true, Ordering::SeqCst);
+}
+
+/// How the work resumes; `None` if it begins again.
+pub(super) fn resumes() -> Option<&'static str> {
+    match CONTINUATION.get()? {
+        Continuation::Resumes(how) => Some(how),
+        Continuation::Restarts(_) => None,
+    }
+}
+
+/// How the work resumes after an error; `None` if it had not begun, or begins again.
+pub(super) fn after_error() -> Option<&'static str> {
+    resumes().filter(|_| BEGAN.load(Ordering::SeqCst))
+}
+
 /// Ends the program at an interrupt and removes unfinished outputs. Interrupts come from a
 /// terminal, its hang-up or `kill`; the latter two only if the program was not started to
 /// ignore them.
@@ -38,6 +79,11 @@ pub(super) fn listen() {
             }
         } else {
             tell(ENDED_MESSAGE);
+        }
+        match CONTINUATION.get() {
+            Some(Continuation::Resumes(how)) => tell(how),
+            Some(Continuation::Restarts(kept)) => tell(kept),
+            None => (),
         }
         remove_unfinished();
         std::process::exit(INTERRUPTED.into());

@@ -1,5 +1,6 @@
 //! `gpumodel machine`: lists, shows, checks and imports machine descriptions.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -60,7 +61,7 @@ struct List {
 #[derive(Debug, Args)]
 struct Show {
     /// A name from `machine list`, or a file.
-    machine: String,
+    machine: OsString,
     /// Override a key for this output, as l1.latency_cycles=30.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     overrides: Vec<(String, String)>,
@@ -78,7 +79,7 @@ struct Show {
 #[derive(Debug, Args)]
 struct Check {
     /// A machine file, or the name of a built-in machine.
-    file: String,
+    file: OsString,
     /// A folder of model files that take precedence over the built-in ones, laid out as
     /// `models/`
     #[arg(long, value_name = "DIR")]
@@ -191,14 +192,14 @@ fn run_check(check: &Check) -> Outcome {
     {
         failed.push(format!("machine, memory standard and mapping must fit together: {error}"));
     }
-    let mut out = stdout();
+    let (mut out, file) = (stdout(), Path::new(&check.file).display());
     if failed.is_empty() {
         let count = resolved.provenance.len();
-        writeln!(out, "{}: valid, {count} values with their sources", check.file)?;
+        writeln!(out, "{file}: valid, {count} values with their sources")?;
         return Ok(ExitCode::SUCCESS);
     }
     for problem in failed {
-        writeln!(out, "{}: {problem}", check.file)?;
+        writeln!(out, "{file}: {problem}")?;
     }
     Ok(ExitCode::from(1))
 }

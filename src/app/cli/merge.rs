@@ -1,6 +1,5 @@
 //! `gpumodel merge`: folders of sweeps joined into one.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,9 +8,8 @@ use gpumodel_report::results::SweepFiles;
 use gpumodel_report::table;
 
 use super::Outcome;
-use super::output::stdout;
 use super::sweep::{failures, means};
-use super::tables::width;
+use super::tables::{CsvArgument, width};
 use crate::{MergeRequest, merge};
 
 /// Joins folders of `gpumodel sweep` into a new one
@@ -38,6 +36,8 @@ pub(crate) struct Arguments {
     /// Accepts cells of several versions of the program; the tables name the version of each
     #[arg(long)]
     mixed_versions: bool,
+    #[command(flatten)]
+    csv: CsvArgument,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -46,13 +46,16 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         out: arguments.out.clone(),
         mixed_versions: arguments.mixed_versions,
     };
+    arguments.csv.check(&arguments.folders, &[], &["means"])?;
     FolderPurpose::Sweep.check(&request.out, arguments.force)?;
     let (done, failed) = merge(&request)?;
-    let mut stdout = stdout();
     let left = SweepFiles::new(&arguments.out).cells()?.len().saturating_sub(done + failed);
     let out = arguments.out.display();
-    writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left")?;
-    stdout.write_all(table::failures(&failures(&arguments.out)?, width()).as_bytes())?;
-    stdout.write_all(means(&arguments.out)?.as_bytes())?;
+    let mut said = format!("{out}: {done} cells done, {failed} failed, {left} left\n");
+    said += &table::failures(&failures(&arguments.out)?, width());
+    let means = means(&arguments.out)?;
+    said += &table::means(&means, width());
+    arguments.csv.show(&said)?;
+    arguments.csv.write(&[("means", table::means_table(&means))])?;
     Ok(ExitCode::SUCCESS)
 }

@@ -20,6 +20,7 @@ mod records;
 mod reproduce;
 mod scheme;
 mod settings;
+mod stage;
 mod sweep;
 mod synth;
 mod tables;
@@ -141,5 +142,8 @@ fn report(error: &(dyn Error + 'static)) {
     while let Some(inner) = cause {
         alert(format_args!("  because: {inner}"));
         cause = inner.source();
+    }
+    if let Some(how) = interrupt::after_error() {
+        alert(how);
     }
 }

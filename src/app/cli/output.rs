@@ -1,13 +1,13 @@
 //! Where results and messages go, and the check that an output replaces no input.
 
 use std::fmt::Display;
-use std::io::{self, StdoutLock, Write};
+use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde::Serialize;
 
-use gpumodel_core::units::{WholeFile, is_stream};
+use gpumodel_core::units::{OpenStream, WholeFile, is_stream};
 use gpumodel_trace::Store;
 
 /// Standard output; its errors name it.
@@ -103,6 +103,51 @@ pub(super) fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
         return stdout().write_all(bytes);
     }
     WholeFile::write(path, bytes)
+}
+
+/// An output that is written piece by piece.
+pub(super) enum Output {
+    /// A file, which has its name once it is whole.
+    File(Box<WholeFile>),
+    /// Standard output, a device or a pipe.
+    Stream(BufWriter<Box<dyn Write>>),
+}
+
+impl Output {
+    /// Opens the output at `path`, which may be standard output, a device or a pipe.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        if is_stdout(path) {
+            return Ok(Self::Stream(BufWriter::new(Box::new(stdout()))));
+        }
+        if is_stream(path) {
+            return Ok(Self::Stream(BufWriter::new(Box::new(OpenStream::open(path)?))));
+        }
+        Ok(Self::File(Box::new(WholeFile::create(path)?)))
+    }
+
+    /// Writes what is buffered, and gives a file its name.
+    pub(super) fn finish(self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.finish(),
+            Self::Stream(mut stream) => stream.flush(),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Stream(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Stream(stream) => stream.flush(),
+        }
+    }
 }
 
 /// Writes a JSON document, indented, as [`write_text`] does.

@@ -14,10 +14,12 @@ use gpumodel_report::results::{
     Analysis, AppNames, Comparison, RecordError, ReferenceTable, alone_once, disambiguate_apps,
     refuse_ambiguous_apps, refuse_duplicate_rows,
 };
+use gpumodel_report::table::wrapped;
 
 use super::Outcome;
 use super::output::{check_overwrites, stdout, write_bytes, write_text};
 use super::records::{Records, read_all, sources};
+use super::tables::width;
 
 /// Draws a figure from records alone, as SVG, PDF or PNG.
 #[derive(Debug, Args)]
@@ -289,10 +291,9 @@ fn read(
 }
 
 fn list() -> Outcome {
-    let mut out = stdout();
-    let width = FIGURES.iter().map(|figure| figure.name.len()).max().unwrap_or(0) + 2;
-    for figure in FIGURES {
-        writeln!(out, "{:<width$}{}", figure.name, figure.about)?;
-    }
+    let names = FIGURES.iter().map(|figure| figure.name.len()).max().unwrap_or(0) + 2;
+    let line = |figure: &Figure| format!("{:<names$}{}\n", figure.name, figure.about);
+    let text: String = FIGURES.iter().map(line).collect();
+    stdout().write_all(wrapped(&text, width()).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,91 +8,120 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{
+    HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
+};
 
 use gpumodel_core::units::to_u64;
 use gpumodel_trace::{Progress, Silent};
 
 use super::output::{Verbosity, alert};
+use super::stage::Stage;
 use super::{interrupt, message};
-use crate::{SweepProgress, SweepWatch, Watch, ratio};
+use crate::{Phase, SweepProgress, SweepWatch, Watch, ratio};
 
 /// What a [`Meter`] counts: the template of its bar, and its name in logs.
 type Unit = (&'static str, &'static str);
 
 const BYTES: Unit =
-    ("converting {bar:40} {bytes}/{total_bytes}{estimate}", "bytes of traces converted");
+    ("{prefix}converting {bar:24} {bytes}/{total_bytes}{estimate}", "bytes of traces converted");
 const INSTRUCTIONS: Unit = (
-    "running    {bar:40} {human_pos}/{human_len} warp instructions{estimate}",
+    "{prefix}running    {bar:24} {human_pos}{whole} warp instructions{estimate}",
     "warp instructions run",
 );
-const CELLS: Unit = ("cells      {bar:40} {pos}/{len} {msg}{estimate}", "cells ended");
+const CELLS: Unit = ("{prefix}cells      {bar:24} {pos}/{len} {msg}{estimate}", "cells ended");
 
-/// Shows how far some work is: as a bar on a terminal, else as a phase of a log.
+/// Shows how far some work is: as a bar on a terminal, else as a count in a log.
 enum Meter {
-    Bar(ProgressBar),
-    Phase(Arc<Phase>),
+    Bar(ProgressBar, Arc<Stage>),
+    Tally(Arc<Tally>),
 }
 
 impl Meter {
-    /// A meter that appears when it gets a length.
-    fn new((template, name): Unit) -> Self {
+    /// A meter that appears when it gets a length, with the phase of `stage`.
+    fn new((template, name): Unit, stage: &Arc<Stage>) -> Self {
         if !io::stderr().is_terminal() || Verbosity::get() == Verbosity::Quiet {
-            return Self::Phase(Phase::new(name));
+            return Self::Tally(Tally::new(name));
         }
         let style = ProgressStyle::with_template(template);
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-        Self::Bar(ProgressBar::new(0).with_style(style.with_key("estimate", time_left)))
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let style = style.with_key("estimate", time_left).with_key("whole", whole);
+        Self::Bar(bar.with_style(style), Arc::clone(stage))
     }
 
     fn clear(&self) {
-        if let Self::Bar(bar) = self {
+        if let Self::Bar(bar, _) = self {
             bar.finish_and_clear();
         }
     }
 }
 
-/// Writes the time that is left, once an estimate exists.
+/// Shows a bar with its phase.
+fn appear(bar: &ProgressBar, stage: &Stage) {
+    bar.set_prefix(stage.short());
+    if bar.is_hidden() {
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+    }
+}
+
+/// Writes the time that is left, once an estimate exists; of work whose end is unknown the time so
+/// far.
 fn time_left(state: &ProgressState, out: &mut dyn Write) {
-    let left = state.eta();
-    if left.as_secs() > 0 {
+    let (time, words) = match state.len() {
+        Some(_) => (state.eta(), "to go"),
+        None => (state.elapsed(), "so far"),
+    };
+    if time.as_secs() > 0 {
         // A bar that cannot be written is not worth an error.
-        let _ = write!(out, ", {:#} to go", HumanDuration(left));
+        let _ = write!(out, ", {:#} {words}", HumanDuration(time));
+    }
+}
+
+/// Writes the length where it is known.
+fn whole(state: &ProgressState, out: &mut dyn Write) {
+    if let Some(length) = state.len() {
+        let _ = write!(out, "/{}", HumanCount(length));
     }
 }
 
 impl Progress for Meter {
     fn begin(&self, length: u64) {
         match self {
-            Self::Phase(phase) => phase.begin(length),
-            Self::Bar(bar) => {
+            Self::Tally(tally) => tally.begin(length),
+            Self::Bar(bar, stage) => {
                 bar.reset();
                 bar.set_length(length);
+                appear(bar, stage);
             }
         }
     }
 
     fn more(&self, length: u64) {
         match self {
-            Self::Phase(phase) => phase.more(length),
-            Self::Bar(bar) => bar.set_length(bar.length().unwrap_or(0).saturating_add(length)),
+            Self::Tally(tally) => tally.more(length),
+            Self::Bar(bar, stage) => {
+                bar.set_length(bar.length().unwrap_or(0).saturating_add(length));
+                appear(bar, stage);
+            }
         }
     }
 
     fn begin_unknown(&self) {
         match self {
-            Self::Phase(phase) => phase.begin_unknown(),
-            Self::Bar(bar) => {
+            Self::Tally(tally) => tally.begin_unknown(),
+            Self::Bar(bar, stage) => {
                 bar.reset();
                 bar.unset_length();
+                appear(bar, stage);
             }
         }
     }
 
     fn advance(&self, done: u64) {
         match self {
-            Self::Phase(phase) => phase.advance(done),
-            Self::Bar(bar) => bar.inc(done),
+            Self::Tally(tally) => tally.advance(done),
+            Self::Bar(bar, _) => bar.inc(done),
         }
     }
 }
@@ -107,9 +136,14 @@ impl Drop for Meter {
 struct AnalysisDisplay {
     converting: Meter,
     running: Meter,
+    stage: Arc<Stage>,
 }
 
 impl Watch for AnalysisDisplay {
+    fn phase(&self, phase: Phase<'_>) {
+        self.stage.begin(phase);
+    }
+
     fn converting(&self) -> &dyn Progress {
         &self.converting
     }
@@ -125,9 +159,32 @@ struct SweepDisplay {
     converting: Meter,
     cells: Meter,
     rate: Arc<SweepRate>,
+    stage: Arc<Stage>,
+}
+
+impl SweepDisplay {
+    /// Says what begins; the `first` time also how it goes on after an interrupt.
+    fn announce(&self, first: bool) {
+        let mut line = self.stage.whole();
+        if let Some(how) = interrupt::resumes().filter(|_| first) {
+            line += &format!("; after an interrupt, {how}");
+        }
+        match &self.cells {
+            Meter::Bar(bar, _) => bar.suspend(|| message(line)),
+            Meter::Tally(_) => message(line),
+        }
+    }
 }
 
 impl Watch for SweepDisplay {
+    fn phase(&self, phase: Phase<'_>) {
+        self.stage.begin(phase);
+        self.rate.clear();
+        if phase.number == 2 && !self.stage.is_part() {
+            self.announce(true);
+        }
+    }
+
     fn converting(&self) -> &dyn Progress {
         &self.converting
     }
@@ -138,14 +195,19 @@ impl Watch for SweepDisplay {
 }
 
 impl SweepWatch for SweepDisplay {
+    fn part(&self, number: usize, of: usize, name: &str) {
+        self.stage.enter(format!("part {number} of {of}"), name);
+        self.announce(number == 1);
+    }
+
     fn begin(&self, so_far: SweepProgress) {
         self.rate.begin(so_far);
         let ended = to_u64(so_far.done + so_far.failed);
         let all = ended + to_u64(so_far.left);
         self.converting.clear();
         match &self.cells {
-            Meter::Phase(cells) => cells.begin_at(ended, all),
-            Meter::Bar(bar) => {
+            Meter::Tally(cells) => cells.begin_at(ended, all),
+            Meter::Bar(bar, _) => {
                 self.cells.begin(all);
                 bar.set_message(self.rate.summary());
                 bar.set_position(ended);
@@ -159,7 +221,7 @@ impl SweepWatch for SweepDisplay {
     fn ended(&self, done: bool) {
         self.rate.add(done);
         self.cells.advance(1);
-        if let Meter::Bar(bar) = &self.cells {
+        if let Meter::Bar(bar, _) = &self.cells {
             bar.set_message(self.rate.summary());
         }
     }
@@ -170,55 +232,59 @@ impl SweepWatch for SweepDisplay {
 
     fn say(&self, sentence: &str) {
         match &self.cells {
-            Meter::Bar(bar) => bar.suspend(|| alert(sentence)),
-            Meter::Phase(_) => alert(sentence),
+            Meter::Bar(bar, _) => bar.suspend(|| alert(sentence)),
+            Meter::Tally(_) => alert(sentence),
         }
     }
 }
 
 /// Shows the progress of a conversion.
 pub(super) fn with_bar<T>(work: impl FnOnce(&dyn Progress) -> T) -> T {
-    let converting = Meter::new(BYTES);
-    let _log = log(&[&converting], |line| message(line));
+    let converting = Meter::new(BYTES, &Arc::default());
+    let _log = log(&[&converting], |line| line.into_iter().for_each(message));
     work(&converting)
 }
 
-/// Shows the progress of an analysis.
-pub(super) fn with_bars<T>(work: impl FnOnce(&dyn Watch) -> T) -> T {
-    let display =
-        AnalysisDisplay { converting: Meter::new(BYTES), running: Meter::new(INSTRUCTIONS) };
-    let _log = log(&[&display.converting, &display.running], |line| message(line));
-    work(&display)
+/// Shows the progress of an analysis, which is one of several if `part` says so.
+pub(super) fn with_bars<T>(part: Option<String>, work: impl FnOnce(&dyn Watch) -> T) -> T {
+    let stage = Arc::new(Stage::default());
+    let (converting, running) = (Meter::new(BYTES, &stage), Meter::new(INSTRUCTIONS, &stage));
+    stage.enter(part.unwrap_or_default(), "");
+    let logged = Arc::clone(&stage);
+    let _log = log(&[&converting, &running], move |line| logged.log(line));
+    work(&AnalysisDisplay { converting, running, stage })
 }
 
 /// Shows the progress of a sweep.
 pub(super) fn with_sweep_bars<T>(work: impl FnOnce(&dyn SweepWatch) -> T) -> T {
-    let rate = Arc::new(SweepRate::default());
-    let logged = Arc::clone(&rate);
-    let display = SweepDisplay { converting: Meter::new(BYTES), cells: Meter::new(CELLS), rate };
-    let meters = [&display.converting, &display.cells];
-    let _log = log(&meters, move |line| message(logged.after(line)));
-    work(&display)
+    let (rate, stage) = (Arc::new(SweepRate::default()), Arc::new(Stage::default()));
+    let (converting, cells) = (Meter::new(BYTES, &stage), Meter::new(CELLS, &stage));
+    let logged = (Arc::clone(&rate), Arc::clone(&stage));
+    let _log = log(&[&converting, &cells], move |line| {
+        let (rate, stage) = &logged;
+        stage.log(line.map(|line| rate.after(&line)));
+    });
+    work(&SweepDisplay { converting, cells, rate, stage })
 }
 
 /// The log of those of `meters` that are no bars.
-fn log(meters: &[&Meter], say: impl Fn(&str) + Send + 'static) -> Option<Log> {
-    let phase = |meter: &&Meter| match meter {
-        Meter::Phase(phase) => Some(Arc::clone(phase)),
-        Meter::Bar(_) => None,
+fn log(meters: &[&Meter], say: impl Fn(Option<String>) + Send + 'static) -> Option<Log> {
+    let tally = |meter: &&Meter| match meter {
+        Meter::Tally(tally) => Some(Arc::clone(tally)),
+        Meter::Bar(..) => None,
     };
-    let phases: Vec<_> = meters.iter().filter_map(phase).collect();
-    (!phases.is_empty()).then(|| Log::new(phases, LOG_INTERVAL, say))
+    let tallies: Vec<_> = meters.iter().filter_map(tally).collect();
+    (!tallies.is_empty()).then(|| Log::new(tallies, LOG_INTERVAL, say))
 }
 
-/// Length of a phase whose end is unknown.
+/// Length of a count whose end is unknown.
 const UNKNOWN: u64 = u64::MAX;
 /// Time between two lines of a log.
 const LOG_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A phase of some work, as a log shows it.
+/// The count of some work, as a log shows it.
 #[derive(Debug)]
-struct Phase {
+struct Tally {
     /// What is counted, as `cells ended`.
     what: &'static str,
     /// How much is done, and of how much.
@@ -227,7 +293,7 @@ struct Phase {
     begun: Mutex<Begun>,
 }
 
-/// When and where a phase began.
+/// When and where a count began.
 #[derive(Debug, Default)]
 struct Begun {
     /// `None`: it has not begun.
@@ -236,7 +302,7 @@ struct Begun {
     done: u64,
 }
 
-impl Phase {
+impl Tally {
     fn new(what: &'static str) -> Arc<Self> {
         let (done, length) = (AtomicU64::new(0), AtomicU64::new(0));
         Arc::new(Self { what, done, length, begun: Mutex::default() })
@@ -261,7 +327,8 @@ impl Phase {
         let begun = self.begun();
         let so_far = begun.at?.elapsed();
         if length == UNKNOWN {
-            return Some(format!("{done} {}", self.what));
+            let so_far = HumanDuration(so_far);
+            return Some(format!("{done} {} in {so_far}, the end is unknown", self.what));
         }
         if done >= length {
             return None;
@@ -279,7 +346,7 @@ impl Phase {
     }
 }
 
-impl Progress for Phase {
+impl Progress for Tally {
     fn begin(&self, length: u64) {
         self.begin_at(0, length);
     }
@@ -299,7 +366,7 @@ impl Progress for Phase {
     }
 }
 
-/// Writes a line about the current phase from time to time, until it is dropped.
+/// Writes a line about the current count from time to time, until it is dropped.
 #[derive(Debug)]
 struct Log {
     end: Option<Sender<()>>,
@@ -307,14 +374,17 @@ struct Log {
 }
 
 impl Log {
-    /// Passes `say` a line about the last of `phases` that is under way, once per `every`.
-    fn new(phases: Vec<Arc<Phase>>, every: Duration, say: impl Fn(&str) + Send + 'static) -> Self {
+    /// Passes `say` a line about the last of `tallies` that is under way, once per `every`;
+    /// `None` where none is.
+    fn new(
+        tallies: Vec<Arc<Tally>>,
+        every: Duration,
+        say: impl Fn(Option<String>) + Send + 'static,
+    ) -> Self {
         let (end, ended) = channel();
         let write = move || {
             while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                if let Some(line) = phases.iter().rev().find_map(|phase| phase.status()) {
-                    say(&line);
-                }
+                say(tallies.iter().rev().find_map(|tally| tally.status()));
             }
         };
         // If no thread can be started, the work continues without a log.
@@ -350,6 +420,11 @@ impl SweepRate {
     /// The first cell is about to run.
     fn begin(&self, so_far: SweepProgress) {
         *self.count() = Some(Count { cells: so_far, begun: Instant::now(), new: 0 });
+    }
+
+    /// Another sweep, or its tables, are next.
+    fn clear(&self) {
+        *self.count() = None;
     }
 
     /// A cell has ended: `done`, or failed.
@@ -399,34 +474,34 @@ mod tests {
 
     use gpumodel_trace::Progress;
 
-    use super::{Log, Phase, SweepProgress, SweepRate, summary};
+    use super::{Log, SweepProgress, SweepRate, Tally, summary};
 
     #[test]
-    fn the_log_shows_the_last_phase_under_way() {
-        let phases = [Phase::new("bytes"), Phase::new("cells")];
+    fn the_log_shows_the_last_count_under_way() {
+        let tallies = [Tally::new("bytes"), Tally::new("cells")];
         let (tell, status) = channel();
-        let say = move |line: &str| drop(tell.send(line.to_owned()));
-        let log = Log::new(phases.to_vec(), Duration::from_millis(2), say);
+        let say = move |line: Option<String>| drop(line.map(|line| tell.send(line)));
+        let log = Log::new(tallies.to_vec(), Duration::from_millis(2), say);
         let next = || status.recv_timeout(Duration::from_secs(60)).unwrap();
-        phases[0].begin(200);
+        tallies[0].begin(200);
         assert_eq!(next(), "0 of 200 bytes (0 %)", "no estimate without progress");
-        phases[1].begin_at(5, 20);
+        tallies[1].begin_at(5, 20);
         let line = std::iter::repeat_with(next).find(|line| line.contains("cells"));
         assert_eq!(line.unwrap(), "5 of 20 cells (25 %)", "what was done before gives no rate");
-        phases[1].advance(5);
+        tallies[1].advance(5);
         let line = std::iter::repeat_with(next).find(|line| line.starts_with("10 of")).unwrap();
         assert!(line.starts_with("10 of 20 cells (50 %), about "), "{line}");
         assert!(line.ends_with(" to go"), "{line}");
-        phases[1].advance(10);
+        tallies[1].advance(10);
         let line = std::iter::repeat_with(next).find(|line| line.contains("bytes"));
         assert!(line.is_some(), "a phase that has ended is not shown");
-        phases[0].more(100);
-        phases[0].more(200);
+        tallies[0].more(100);
+        tallies[0].more(200);
         let line = std::iter::repeat_with(next).find(|line| line.contains("of 500 bytes"));
         assert!(line.is_some(), "what is converted side by side adds up");
-        phases[1].begin_unknown();
-        phases[1].advance(7);
-        let line = std::iter::repeat_with(next).find(|line| line == "7 cells");
+        tallies[1].begin_unknown();
+        tallies[1].advance(7);
+        let line = std::iter::repeat_with(next).find(|line| line.starts_with("7 cells in "));
         assert!(line.is_some(), "without a length there is no percentage");
         drop(log);
         while status.try_recv().is_ok() {}

@@ -9,7 +9,7 @@ use gpumodel_report::figure::FIGURES;
 use gpumodel_report::paper::{Reproduction, headlines, headlines_csv, write_reproduction};
 
 use super::Outcome;
-use super::interrupt::{INTERRUPTED, stop_gracefully};
+use super::interrupt::{Continuation, INTERRUPTED, continues, stop_gracefully};
 use super::options::{cache_folder, memory, set_threads};
 use super::output::stdout;
 use super::progress::with_sweep_bars;
@@ -81,18 +81,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     arguments.csv.check(&[], &[], &["rows"])?;
     FolderPurpose::Reproduction.check(folder, arguments.force)?;
     check_writable(folder).map_err(|e| format!("cannot write {}: {e}", folder.display()))?;
-    let request = ReproduceRequest {
-        paper: arguments.paper.clone(),
-        report: folder.clone(),
-        quick: arguments.quick,
-        so_far: arguments.so_far,
-        mixed_versions: arguments.mixed_versions,
-        memory_bytes: arguments.memory.map(|memory| memory.0),
-        models: arguments.models.clone(),
-        cache: cache_folder(),
-        figures: FIGURES.iter().map(|figure| figure.name.to_owned()).collect(),
-    };
+    let request = request(arguments);
     stop_gracefully();
+    continues(Continuation::Resumes(String::from(RESUMES)));
     let found = match with_sweep_bars(|watch| reproduce(&request, watch)) {
         Ok(found) => found,
         Err(error @ ReproduceError::Stopped { .. }) => {
@@ -117,6 +108,23 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     writeln!(stdout, "report: {}", folder.join("index.html").display())?;
     Ok(exit_code(&found))
 }
+
+fn request(arguments: &Arguments) -> ReproduceRequest {
+    ReproduceRequest {
+        paper: arguments.paper.clone(),
+        report: arguments.report.clone(),
+        quick: arguments.quick,
+        so_far: arguments.so_far,
+        mixed_versions: arguments.mixed_versions,
+        memory_bytes: arguments.memory.map(|memory| memory.0),
+        models: arguments.models.clone(),
+        cache: cache_folder(),
+        figures: FIGURES.iter().map(|figure| figure.name.to_owned()).collect(),
+    }
+}
+
+/// How a reproduction goes on after an interrupt.
+const RESUMES: &str = "the same command continues: cells that have ended do not run again";
 
 fn exit_code(found: &Reproduction) -> ExitCode {
     let [_, same_sign, contradict, _] = found.counts();

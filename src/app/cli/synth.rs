@@ -1,6 +1,7 @@
 //! `gpumodel synth`: a workload model as a trace folder.
 
 use std::error::Error;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,12 +12,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use gpumodel_core::units::{FolderPurpose, to_u64};
 use gpumodel_report::paper::{Paper, PaperError};
+use gpumodel_report::table::wrapped;
 use gpumodel_sim::config::{Models, SpecError, Unlisted};
 use gpumodel_trace::workload::{
     self, Compression, FolderReport, Workload, WorkloadError, write_folder,
 };
 
 use super::output::{Verbosity, alert, stdout};
+use super::tables::width;
 use super::traces::replace_traces;
 use super::{Outcome, message};
 
@@ -36,7 +39,7 @@ the file scales them; see `What --scale does` in models/workloads/README.md.")]
 pub(crate) struct Arguments {
     /// A name in models/workloads, or a file (with a `/` or the ending .toml).
     #[arg(value_name = "NAME|FILE", required_unless_present = "list")]
-    workload: Option<String>,
+    workload: Option<OsString>,
 
     /// The folder to write: kernelslist.g and one kernel-N.traceg per launch. It is new, empty
     /// or one that this program wrote for the same purpose.
@@ -80,7 +83,10 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         return list(arguments.models.as_deref());
     }
     let name = arguments.workload.expect("required without --list");
-    let name = without_prefix(&name)?;
+    let name = match name.to_str() {
+        Some(name) => OsStr::new(without_prefix(name)?),
+        None => &name,
+    };
     let folder = arguments.output.expect("required without --list");
     FolderPurpose::Traces.check(&folder, arguments.force)?;
     let models = crate::models(arguments.models.as_deref())?;
@@ -164,16 +170,16 @@ fn list(models: Option<&Path>) -> Outcome {
     let papers = papers(models)?;
     let groups = groups(&papers, models);
     let lengths = groups.iter().flat_map(|(_, names)| names).map(|name| name.len());
-    let width = lengths.max().unwrap_or(0) + 2;
+    let longest = lengths.max().unwrap_or(0) + 2;
     let mut text = String::new();
     for (paper, names) in groups {
         writeln!(text, "{}:", heading(paper))?;
         for name in names {
             let workload = load(name, paper, models)?;
-            writeln!(text, "  {name:<width$}{}", workload.description())?;
+            writeln!(text, "  {name:<longest$}{}", workload.description())?;
         }
     }
-    stdout().write_all(text.as_bytes())?;
+    stdout().write_all(wrapped(&text, width()).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

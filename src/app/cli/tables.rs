@@ -1,12 +1,13 @@
 //! Tables in the terminal, and as CSV files.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use gpumodel_core::units::is_stream;
 use gpumodel_report::table::Table;
 use terminal_size::terminal_size_of;
 
-use super::output::{check_overwrites, write_text};
+use super::output::{check_overwrites, is_stdout, message, stdout, write_text};
 
 /// The narrowest terminal that tables are fitted to.
 const NARROWEST: usize = 40;
@@ -15,8 +16,8 @@ const NARROWEST: usize = 40;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct CsvArgument {
     /// Writes the tables as CSV, with every digit: the first to FILE, each other one next to
-    /// it with its name before the ending, as `x-kernels.csv` next to `x.csv`; `-` writes the
-    /// first to standard output, and nothing else
+    /// it with its name before the ending, as `x-kernels.csv` next to `x.csv`; a device or pipe
+    /// gets the first alone; `-` writes it to standard output, and nothing else
     #[arg(long = "csv", value_name = "FILE")]
     file: Option<PathBuf>,
 }
@@ -30,11 +31,11 @@ impl CsvArgument {
         others: &[(&str, Option<&Path>)],
         names: &[&str],
     ) -> Result<(), String> {
-        let stdout = |path: Option<&Path>| path == Some(Path::new("-"));
+        let stdout = |path: Option<&Path>| path.is_some_and(is_stdout);
         if let Some((other, _)) = others.iter().find(|(_, path)| stdout(*path))
             && self.is_stdout()
         {
-            return Err(format!("--csv - and {other} -: standard output takes one of them"));
+            return Err(format!("--csv and {other}: standard output takes one of them"));
         }
         let files = self.files(names);
         let own = files.iter().map(|file| ("--csv", Some(file.as_path())));
@@ -46,7 +47,8 @@ impl CsvArgument {
         let Some(file) = &self.file else { return Vec::new() };
         let file = |place: usize| match place {
             0 => Some(file.clone()),
-            _ if self.is_stdout() => None,
+            // One device or pipe, one table.
+            _ if is_stdout(file) || is_stream(file) => None,
             _ => Some(named(file, names[place])),
         };
         (0..names.len()).filter_map(file).collect()
@@ -54,7 +56,16 @@ impl CsvArgument {
 
     /// Whether standard output is for CSV alone.
     pub(super) fn is_stdout(&self) -> bool {
-        self.file.as_deref() == Some(Path::new("-"))
+        self.file.as_deref().is_some_and(is_stdout)
+    }
+
+    /// Shows `text` on standard output; on standard error where that is for CSV alone.
+    pub(super) fn show(&self, text: &str) -> io::Result<()> {
+        if self.is_stdout() {
+            message(text.trim_end());
+            return Ok(());
+        }
+        stdout().write_all(text.as_bytes())
     }
 
     /// Writes `tables`, each with its name.
@@ -109,6 +120,10 @@ mod tests {
         let json = [("--json", Some(Path::new("-")))];
         assert!(stdout.check(&[], &json, &["summary"]).is_err());
         assert_eq!(stdout.files(&["summary", "kernels"]).len(), 1);
+        for stream in ["/dev/stdout", "/dev/null"].into_iter().filter(|_| cfg!(unix)) {
+            let argument = CsvArgument { file: Some(stream.into()) };
+            assert_eq!(argument.files(&["summary", "kernels"]), [PathBuf::from(stream)]);
+        }
         assert!(CsvArgument::default().files(&["summary"]).is_empty());
     }
 }

@@ -55,7 +55,9 @@ topics! {
     schemes, "choose a sharing scheme: the idea, parameters and paper of each";
     sweeps, "run a whole evaluation from a plan, on one computer or with Slurm";
     figures, "draw figures from results, for screens and for papers";
+    gallery, "choose a figure: what each shows, and which runs it needs";
     results, "read the record of an analysis: every key with its unit";
+    hotspots, "find the instructions at which a kernel loses its time";
     papers, "repeat the evaluations of published papers";
     accuracy, "judge how far a result is from silicon, and what is not modelled";
     library, "run the model from a Rust program";

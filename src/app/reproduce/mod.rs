@@ -77,8 +77,10 @@ pub fn reproduce(
         ready.push(prepared(paper, &models, request)?);
     }
     let mut found = Vec::new();
+    let (mut before, of) = (0, ready.iter().map(Vec::len).sum());
     for (paper, parts) in papers.iter().zip(&ready) {
-        found.push(one(paper, parts, &models, request, watch)?);
+        found.push(one(paper, (parts, before, of), &models, request, watch)?);
+        before += parts.len();
     }
     Ok(Reproduction {
         schema: REPRODUCTION_SCHEMA.to_owned(),
@@ -119,15 +121,19 @@ fn prepared<'a>(
     Ok(parts)
 }
 
+/// Runs the parts of `paper`: of all `of` parts, `before` have run.
 fn one(
     paper: &Paper,
-    parts: &[Prepared<'_>],
+    (parts, before, of): (&[Prepared<'_>], usize, usize),
     models: &Models,
     request: &ReproduceRequest,
     watch: &dyn SweepWatch,
 ) -> Result<ReproducedPaper, ReproduceError> {
     let mut ran = Vec::new();
-    for part in parts {
+    for (place, part) in parts.iter().enumerate() {
+        if !request.so_far {
+            watch.part(before + place + 1, of, &format!("{} {}", paper.name, part.name()));
+        }
         let (part, records) = part.run(models, request, watch)?;
         ran.push(Ran { part, records: joined(records) });
     }

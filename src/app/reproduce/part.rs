@@ -76,6 +76,11 @@ impl<'a> Prepared<'a> {
         Ok(Some(Self { part, folder, file, mixes }))
     }
 
+    /// The name of the part.
+    pub(super) fn name(&self) -> &str {
+        &self.part.name
+    }
+
     /// Runs it, or reads the existing results: the part with its records.
     pub(super) fn run(
         &self,

@@ -401,7 +401,7 @@ mod tests {
     use gpumodel_trace::{Progress, Silent};
 
     use super::{AppName, AppStore, Plan, RunError, SweepError, SweepInputs, SweepWatch};
-    use crate::{SweepProgress, Unwatched, Watch};
+    use crate::{Phase, SweepProgress, Unwatched, Watch};
 
     /// The store of a workload model as `a.gpt` of a folder.
     fn store(folder: &Path, model: &str) {
@@ -430,6 +430,8 @@ mod tests {
     struct Impatient(AtomicUsize);
 
     impl Watch for Impatient {
+        fn phase(&self, _: Phase<'_>) {}
+
         fn converting(&self) -> &dyn Progress {
             &Silent
         }
@@ -440,6 +442,8 @@ mod tests {
     }
 
     impl SweepWatch for Impatient {
+        fn part(&self, _: usize, _: usize, _: &str) {}
+
         fn begin(&self, _: SweepProgress) {}
 
         fn ended(&self, _: bool) {}

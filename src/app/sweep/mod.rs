@@ -23,8 +23,9 @@ use std::path::{Path, PathBuf};
 use gpumodel_core::units::check_writable;
 use gpumodel_report::results::{CellRecord, SweepEstimate, SweepFiles};
 
+use crate::analyze::CONVERTING_PHASE;
 use crate::cache::results::key;
-use crate::{Unwatched, Watch};
+use crate::{Phase, Unwatched, Watch};
 use folder::SweepFolder;
 use inputs::{Cell, SweepInputs};
 use plan::Plan;
@@ -76,6 +77,9 @@ pub struct SweepProgress {
 
 /// Receives the progress of a sweep, from several threads, and may stop it.
 pub trait SweepWatch: Watch {
+    /// Called when a part of a reproduction begins, which is one of `of` sweeps and queues.
+    fn part(&self, number: usize, of: usize, name: &str);
+
     /// Called once, before the first cell runs.
     fn begin(&self, so_far: SweepProgress);
 
@@ -90,6 +94,8 @@ pub trait SweepWatch: Watch {
 }
 
 impl SweepWatch for Unwatched {
+    fn part(&self, _: usize, _: usize, _: &str) {}
+
     fn begin(&self, _: SweepProgress) {}
 
     fn ended(&self, _: bool) {}
@@ -178,6 +184,10 @@ pub(super) fn refuse_other_builds(folder: &Path) -> Result<(), SweepError> {
 /// # Errors
 /// [`SweepError`] when the sweep cannot run. A cell that fails is recorded and counted.
 pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepProgress, SweepError> {
+    // Of many jobs, the last one writes the tables.
+    let tables = request.plan_hash.is_none();
+    let phase = |number, what| watch.phase(Phase { number, of: usize::from(tables) + 2, what });
+    phase(1, CONVERTING_PHASE);
     let OpenSweep { folder, inputs, cells: all, part, .. } = open(request, watch)?;
     folder.list(&all)?;
     let cells = cells_at(&all, &part);
@@ -186,9 +196,10 @@ pub fn sweep(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<SweepProg
     }
     let states = folder.states(&cells, watch);
     let budget = MemoryBudget::new(request.memory_bytes);
+    phase(2, "cells, after what they need of each application alone");
     let end = LocalRun::new((&inputs, &folder), (&cells, &states), watch, budget).run()?;
-    // Of many jobs, the last one writes the tables.
-    if request.plan_hash.is_none() {
+    if tables {
+        phase(3, "tables");
         folder.tables(watch)?;
     }
     Ok(end)

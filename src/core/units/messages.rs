@@ -28,8 +28,8 @@ pub fn shown(typed: &str) -> String {
 }
 
 /// The name among `known` that begins with `word` or whose words do with its letters, else
-/// the one with the smallest edit distance to it, the first of equals; `None` when even that one shares
-/// less than half of its letters. Capital letters are as small ones.
+/// the one with the smallest edit distance to it, or to its beginning; the first of equals. `None`
+/// when even that one shares less than half of its letters. Capital letters are as small ones.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let small = word.to_lowercase();
@@ -37,7 +37,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         let name = name.to_lowercase();
         let begins = small.len() >= SHORTEST_BEGINNING && name.starts_with(&small);
         let short = !small.is_empty() && small == initials(&name);
-        if begins || short { 0 } else { distance(&small, &name) }
+        if begins || short { 0 } else { misspelt(&small, &name) }
     };
     let (cost, name) =
         known.into_iter().map(|name| (cost(name), name)).min_by_key(|&(cost, _)| cost)?;
@@ -59,11 +59,21 @@ fn initials(name: &str) -> String {
     words.split('-').filter_map(|word| word.chars().next()).collect()
 }
 
-/// Letters to insert, remove or replace to get from one word to the other. Words are cut at 64
-/// letters: names are shorter.
+/// The edit distance from `word` to `name`, or one more than that to its beginning, of which `word`
+/// must share more than half: `qso` is near `qos-bp`.
+fn misspelt(word: &str, name: &str) -> usize {
+    let letters = word.chars().count();
+    let beginning: String = name.chars().take(letters).collect();
+    let (whole, part) = (distance(word, name), distance(word, &beginning));
+    let counts = letters >= SHORTEST_BEGINNING && part * 2 < letters;
+    if counts { whole.min(part + 1) } else { whole }
+}
+
+/// Letters to insert, remove or replace, or neighbours to swap, to get from one word to the other.
+/// Words are cut at 64 letters: names are shorter.
 fn distance(from: &str, to: &str) -> usize {
     let [from, to] = [from, to].map(|word| word.chars().take(64).collect::<String>());
-    strsim::levenshtein(&from, &to)
+    strsim::osa_distance(&from, &to)
 }
 
 /// Types as serde calls them, and what a user may write there.
@@ -165,6 +175,14 @@ mod tests {
         assert_eq!(nearest("WS", known).as_deref(), Some("warped-slicer"));
         assert_eq!(nearest("is", known).as_deref(), Some("ilp-smra"));
         assert_eq!(nearest("w", known), None);
+    }
+
+    #[test]
+    fn a_misspelt_beginning_stands_for_a_longer_name() {
+        let known = ["bp", "sim", "solo", "qos-bp", "qos-ugpu", "warped-slicer"];
+        assert_eq!(nearest("qso", known).as_deref(), Some("qos-bp"), "two letters are swapped");
+        assert_eq!(nearest("wrape", known).as_deref(), Some("warped-slicer"));
+        assert_eq!(nearest("qxy", known), None, "one letter of three is not enough");
     }
 
     #[test]

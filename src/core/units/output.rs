@@ -92,13 +92,40 @@ impl WholeFile {
     /// Whatever the file system says, with the name of the target.
     pub fn write(target: &Path, bytes: &[u8]) -> io::Result<()> {
         if is_stream(target) {
-            let stream = OpenOptions::new().append(true).open(target);
-            let written = stream.and_then(|mut stream| stream.write_all(bytes));
-            return written.map_err(|error| unwritten(target, &error));
+            return OpenStream::open(target)?.write_all(bytes);
         }
         let mut file = Self::create(target)?;
         file.write_all(bytes)?;
         file.finish()
+    }
+}
+
+/// A device, a pipe or a name of an open file, into which bytes go at once; its errors name it.
+#[derive(Debug)]
+pub struct OpenStream {
+    stream: File,
+    target: PathBuf,
+}
+
+impl OpenStream {
+    /// Opens `target`, an output for which [`is_stream`] holds.
+    ///
+    /// # Errors
+    /// Whatever the file system says, with the name of the target.
+    pub fn open(target: &Path) -> io::Result<Self> {
+        let opened = OpenOptions::new().append(true).open(target);
+        let stream = opened.map_err(|error| unwritten(target, &error))?;
+        Ok(Self { stream, target: target.to_path_buf() })
+    }
+}
+
+impl Write for OpenStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes).map_err(|error| unwritten(&self.target, &error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush().map_err(|error| unwritten(&self.target, &error))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::corun::{apps, corun, named, schemes};
-use super::hot::hot;
-use super::queue::{queue, run_table};
+use super::corun::{Named, apps, corun, moves, named, schemes};
+use super::hot::{hot, hot_table};
+use super::queue::queue;
+use super::queue_csv;
 use super::solo::{kernel_table, solo};
 use super::{Table, stall_table, summary, wrapped};
 use crate::format::brief;
@@ -12,7 +13,21 @@ use crate::mix::scheme_names;
 use crate::results::{Analysis, AppRecord};
 
 /// The names of the tables of [`analysis_tables`].
-pub const NAMES: [&str; 6] = ["summary", "kernels", "stalls", "schemes", "applications", "queues"];
+pub const NAMES: [&str; 13] = [
+    "summary",
+    "kernels",
+    "stalls",
+    "hot",
+    "schemes",
+    "applications",
+    "moves",
+    "queues",
+    "gains",
+    "groups",
+    "patterns",
+    "classes",
+    "slowdowns",
+];
 
 /// `records`, each of one machine, as text: per application its totals and one line per kernel
 /// name, longest-running first; of several applications or machines a summary of all; then
@@ -43,8 +58,9 @@ pub fn analysis(records: &[Analysis], width: Option<usize>) -> String {
 }
 
 /// The tables of `records` by name, those that have rows: `summary` has a row for each
-/// application and machine, the others one for each kernel, scheme, application under a scheme,
-/// or queue under a scheme.
+/// application and machine, the others one for each kernel, hot instruction, scheme, application
+/// under a scheme, queue under a scheme, group or pattern of a queue, classified application, or
+/// pair of classes.
 #[must_use]
 pub fn analysis_tables(records: &[Analysis]) -> Vec<(&'static str, Table)> {
     let runs: Vec<(&Analysis, &AppRecord)> =
@@ -61,9 +77,21 @@ pub fn analysis_tables(records: &[Analysis]) -> Vec<(&'static str, Table)> {
         summary::table(records),
         Table::joined(kernels),
         stall_table(&runs, usize::MAX),
-        whole(|record| schemes(&named(&scheme_names(&record.coruns), &record.coruns))),
-        whole(|record| apps(&named(&scheme_names(&record.coruns), &record.coruns))),
-        whole(run_table),
+        hot_table(&runs),
+        whole(|record| of_coruns(record, schemes)),
+        whole(|record| of_coruns(record, apps)),
+        whole(|record| of_coruns(record, moves)),
+        whole(queue_csv::runs),
+        whole(queue_csv::gains),
+        whole(queue_csv::groups),
+        whole(queue_csv::patterns),
+        whole(queue_csv::classes),
+        whole(queue_csv::slowdowns),
     ];
     NAMES.into_iter().zip(tables).filter(|(_, table)| !table.is_empty()).collect()
+}
+
+/// The table `of` the co-runs of `record`.
+fn of_coruns(record: &Analysis, of: fn(&[Named<'_>]) -> Table) -> Table {
+    of(&named(&scheme_names(&record.coruns), &record.coruns))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Cell, Column, Table};
+use super::{Cell, Column, THREAD_IPC, Table};
 use crate::document::Block;
 use crate::format::{brief, energy, grouped, held};
 use crate::mix::scheme_names;
@@ -101,13 +101,13 @@ pub(super) fn schemes(runs: &[Named<'_>]) -> Table {
         ("ANTT", |(_, run)| Cell::Number(run.antt, 3)),
         ("harmonic", |(_, run)| Cell::Number(run.harmonic_speedup, 3)),
         ("fairness", |(_, run)| Cell::Number(run.fairness_min_speedup, 3)),
-        ("IPC", |(_, run)| Cell::Number(run.ipc_throughput, 2)),
+        (THREAD_IPC, |(_, run)| Cell::Number(run.ipc_throughput, 2)),
         ("makespan", |(_, run)| Cell::count(makespan(run))),
         ("speedup", |(_, run)| Cell::number(makespan(run).map(|_| run.makespan_speedup), 3)),
         ("energy", |(_, run)| Cell::Shown(run.energy_joules, energy(run.energy_joules))),
         ("decisions", |(_, run)| run.decisions.len().to_string().into()),
     ];
-    Table::new(&columns, runs.iter().copied()).dropping(&["decisions", "harmonic", "IPC"])
+    Table::new(&columns, runs.iter().copied()).dropping(&["decisions", "harmonic", THREAD_IPC])
 }
 
 /// What the machine did as a whole.
@@ -135,7 +135,7 @@ pub(super) fn apps(runs: &[Named<'_>]) -> Table {
         ("scheme", |(name, _)| Cell::Scheme((*name).clone())),
         ("application", |(_, app)| Cell::Cut(app.app.clone(), APP)),
         ("cycles", |(_, app)| Cell::Count(app.cycles)),
-        ("IPC", |(_, app)| timed(app, app.ipc, 2)),
+        (THREAD_IPC, |(_, app)| timed(app, app.ipc, 2)),
         ("slowdown", |(_, app)| timed(app, app.slowdown, 3)),
         ("progress", |(_, app)| timed(app, app.normalized_progress, 3)),
         ("mean SMs", |(_, app)| held(app.mean_sms, app.sms).into()),
@@ -154,8 +154,8 @@ pub(super) fn apps(runs: &[Named<'_>]) -> Table {
 const MOVED: &str = "A page counts each time that it moves; SMs rest while channels change hands, \
                      and are vacated while they hold more CTAs than their share.";
 
-/// What it cost applications that SMs and channels changed hands; nothing where none did.
-fn moved(runs: &[Named<'_>]) -> Option<Table> {
+/// What it cost applications that SMs and channels changed hands.
+pub(super) fn moves(runs: &[Named<'_>]) -> Table {
     type Moved<'a> = (&'a String, &'a CoRunApp, MigrationRecord);
     let columns: [Column<Moved<'_>>; 7] = [
         ("scheme", |(name, ..)| Cell::Scheme((*name).clone())),
@@ -169,8 +169,12 @@ fn moved(runs: &[Named<'_>]) -> Option<Table> {
     let runs = runs.iter().filter(|(_, run)| run.moved_anything());
     let apps = runs.flat_map(|(name, run)| run.apps.iter().map(|app| (*name, app)));
     let table = Table::new(&columns, apps.filter_map(|(name, a)| Some((name, a, a.migration?))));
-    let table = table.left(&[0, 1]);
-    (!table.is_empty()).then_some(table)
+    table.left(&[0, 1])
+}
+
+/// The same; nothing where none did.
+fn moved(runs: &[Named<'_>]) -> Option<Table> {
+    Some(moves(runs)).filter(|table| !table.is_empty())
 }
 
 /// Every decision of a scheme; nothing where there is one or are too many.

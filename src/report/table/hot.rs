@@ -59,6 +59,41 @@ fn app_tables(text: &mut String, app: &AppRecord, width: Option<usize>) {
     }
 }
 
+/// Every instruction that the records of `runs` list, launches in order.
+pub(super) fn hot_table(runs: &[(&Analysis, &AppRecord)]) -> Table {
+    type Listed<'a> = (&'a Analysis, &'a AppRecord, &'a KernelRecord, &'a HotInstruction);
+    let columns: [Column<Listed<'_>>; 14] = [
+        ("machine", |(record, ..)| record.machine.name.as_str().into()),
+        ("application", |(_, app, ..)| app.app.as_str().into()),
+        ("launch", |(.., kernel, _)| Cell::Count(kernel.launch.into())),
+        ("kernel", |(.., kernel, _)| kernel.name.as_str().into()),
+        ("PC", |(.., row)| format!("{:#06x}", row.pc).into()),
+        ("opcode", |(.., row)| row.opcode.as_str().into()),
+        ("line", |(.., row)| row.line.into()),
+        ("stall slot cycles", |(.., row)| Cell::Number(row.stall_slot_cycles, 0)),
+        ("stalls", |(.., kernel, row)| {
+            let whole = kernel.hot.as_ref().map_or(0.0, |hot| hot.stall_slot_cycles);
+            Cell::Share(ratio(row.stall_slot_cycles, whole))
+        }),
+        ("top stall", |(.., row)| top_stall(&row.stalls).map(|(cause, _)| cause).into()),
+        ("L1 misses", |(.., row)| Cell::Count(row.l1_misses)),
+        ("L1 accesses", |(.., row)| Cell::Count(row.l1_accesses)),
+        ("sectors/request", |(.., row)| {
+            let measure = HotMeasure::SectorsPerRequest;
+            Cell::number((row.sectors > 0).then(|| measure.of(row)), 1)
+        }),
+        ("bank conflict cycles", |(.., row)| Cell::Count(row.bank_conflict_cycles)),
+    ];
+    let launches = runs
+        .iter()
+        .flat_map(|&(record, app)| app.kernels.iter().map(move |kernel| (record, app, kernel)));
+    let rows = launches.flat_map(|(record, app, kernel)| {
+        let rows = kernel.hot.iter().flat_map(|hot| &hot.rows);
+        rows.map(move |row| (record, app, kernel, row))
+    });
+    Table::new(&columns, rows)
+}
+
 /// An instruction in a table.
 struct Row<'a> {
     hot: &'a HotRecord,

@@ -25,7 +25,9 @@ pub fn means(all: &[SchemeMeans], width: Option<usize>) -> String {
     wrapped(&text, width)
 }
 
-fn means_table(all: &[SchemeMeans]) -> Table {
+/// A row for each scheme and machine.
+#[must_use]
+pub fn means_table(all: &[SchemeMeans]) -> Table {
     let names = names(distinct(all.iter().map(|one| (&*one.scheme, &one.parameters))));
     let known = distinct(all.iter().map(|one| (&one.scheme, &one.parameters)));
     let named = all.iter().map(|one| {

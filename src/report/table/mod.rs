@@ -10,10 +10,15 @@ mod hot;
 mod layout;
 mod means;
 mod queue;
+mod queue_csv;
 mod solo;
 mod stalls;
 mod summary;
 mod sweep;
+
+/// The column of the rate of work of an application or of all together: thread instructions per
+/// cycle. No table has another IPC.
+const THREAD_IPC: &str = "thread IPC";
 
 pub use analysis::{NAMES, analysis, analysis_tables};
 pub(crate) use cells::NONE;
@@ -22,10 +27,10 @@ pub use comparison::{comparison, comparison_tables};
 pub use corun::corun;
 pub(crate) use corun::corun_blocks;
 pub use layout::wrapped;
-pub use means::means;
+pub use means::{means, means_table};
 pub use queue::queue;
 pub(crate) use queue::{published, queue_blocks, range};
 pub use solo::solo;
 pub(crate) use solo::{TOP_SHARE, kernel_table, launch_table};
 pub(crate) use stalls::stall_table;
-pub use sweep::{failures, planned};
+pub use sweep::{failures, planned, planned_table};

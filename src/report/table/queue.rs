@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Cell, Column, Table};
+use super::{Cell, Column, THREAD_IPC, Table};
 use crate::document::Block;
 use crate::format::{brief, grouped, short};
 use crate::queue::{BASELINE, Panel, class_of, job_name, over_name, panels};
@@ -102,7 +102,7 @@ fn classification(known: &InterferenceRecord) -> Section {
         ("MB GB/s", |app| Cell::Number(app.dram_gb_per_s, 2)),
         ("L2->L1 GB/s", |app| Cell::Number(app.l2_to_l1_gb_per_s, 2)),
         ("R", |app| Cell::Number(app.memory_to_compute, 3)),
-        ("IPC", |app| Cell::Number(app.ipc, 2)),
+        (THREAD_IPC, |app| Cell::Number(app.ipc, 2)),
         ("class", |app| Cell::Cut(app.class.clone(), 20)),
         ("rule", |app| String::from(if app.fits { "fits" } else { "nearest" }).into()),
     ];
@@ -215,7 +215,7 @@ fn pattern_rows(queue: &str, matching: &MatchingRecord, names: &[&str]) -> Secti
 }
 
 /// The classes of a pattern, each as often as it has applications.
-fn members(matching: &MatchingRecord, pattern: &PatternRecord) -> String {
+pub(super) fn members(matching: &MatchingRecord, pattern: &PatternRecord) -> String {
     let named = matching.classes.iter().zip(&pattern.counts).filter(|(_, count)| **count > 0);
     let words = named.map(|(class, count)| match count {
         1 => class.clone(),
@@ -229,18 +229,22 @@ fn runs(panel: &Panel<'_>) -> Section {
         ("queue", |(named, _)| Cell::Cut(named.run.queue.clone(), 24)),
         ("scheme", |(named, _)| Cell::Cut(named.name.to_owned(), 28)),
         ("cycles", |(named, _)| named.run.cycles.to_string().into()),
-        ("throughput", |(named, _)| Cell::Number(named.run.throughput_ipc, 2)),
-        ("IPC", |(named, _)| Cell::Number(named.run.mean_job_ipc, 2)),
-        ("over", |(_, gain)| over_base(gain.as_ref().and_then(|gain| gain.throughput))),
-        ("IPC", |(_, gain)| over_base(gain.as_ref().and_then(|gain| gain.ipc))),
-        ("job IPC", |(_, gain)| over_base(gain.as_ref().and_then(|gain| gain.job_ipc))),
+        (THREAD_IPC, |(named, _)| Cell::Number(named.run.throughput_ipc, 2)),
+        ("mean of jobs", |(named, _)| Cell::Number(named.run.mean_job_ipc, 2)),
+        ("gain", |(_, gain)| over_base(gain.as_ref().and_then(|gain| gain.throughput))),
+        ("gain of mean", |(_, gain)| over_base(gain.as_ref().and_then(|gain| gain.ipc))),
+        ("gain of jobs", |(_, gain)| over_base(gain.as_ref().and_then(|gain| gain.job_ipc))),
     ];
     let mut rows = compared(panel);
     let more = rows.len().saturating_sub(ROWS);
     rows.truncate(ROWS);
-    let mut notes = vec![format!(
-        "over, IPC, job IPC: throughput, mean IPC, and that of each job's application, over {BASELINE}"
-    )];
+    let mut notes = vec![
+        String::from("mean of jobs: of the thread IPC of each job while it ran"),
+        format!(
+            "gain: of the thread IPC over {BASELINE}; of mean: of that mean; of jobs: mean of each \
+             job's own gain"
+        ),
+    ];
     if more > 0 {
         notes.push(format!("{more} more runs are in the record"));
     }
@@ -248,10 +252,10 @@ fn runs(panel: &Panel<'_>) -> Section {
 }
 
 /// A queue under a scheme, with its gain over the baseline.
-type Compared<'a> = (NamedRun<'a>, Option<QueueGain>);
+pub(super) type Compared<'a> = (NamedRun<'a>, Option<QueueGain>);
 
 /// Every queue under every scheme.
-fn compared<'a>(panel: &'a Panel<'_>) -> Vec<Compared<'a>> {
+pub(super) fn compared<'a>(panel: &'a Panel<'_>) -> Vec<Compared<'a>> {
     let mut rows: Vec<Compared<'a>> = Vec::new();
     for queue in panel.queues() {
         let runs = panel.of(queue);
@@ -262,23 +266,7 @@ fn compared<'a>(panel: &'a Panel<'_>) -> Vec<Compared<'a>> {
     rows
 }
 
-/// Every queue of `analysis` under every scheme, for CSV.
-pub(super) fn run_table(analysis: &Analysis) -> Table {
-    let columns: [Column<Compared<'_>>; 8] = [
-        ("queue", |(named, _)| named.run.queue.clone().into()),
-        ("scheme", |(named, _)| named.name.into()),
-        ("cycles", |(named, _)| Cell::Count(named.run.cycles)),
-        ("throughput IPC", |(named, _)| Cell::Number(named.run.throughput_ipc, 2)),
-        ("mean job IPC", |(named, _)| Cell::Number(named.run.mean_job_ipc, 2)),
-        ("throughput over even", |(_, gain)| over_base(gain.as_ref().and_then(|g| g.throughput))),
-        ("IPC over even", |(_, gain)| over_base(gain.as_ref().and_then(|gain| gain.ipc))),
-        ("job IPC over even", |(_, gain)| over_base(gain.as_ref().and_then(|gain| gain.job_ipc))),
-    ];
-    let panels = panels(std::slice::from_ref(analysis));
-    Table::new(&columns, panels.iter().flat_map(compared))
-}
-
-fn over_base(gain: Option<Gain>) -> Cell {
+pub(super) fn over_base(gain: Option<Gain>) -> Cell {
     Cell::number(gain.map(|gain| gain.mean), 3)
 }
 
@@ -294,15 +282,15 @@ fn over_baseline(panel: &Panel<'_>) -> Option<Section> {
         ("classes", |gain| Cell::Cut(over_name(&gain.over).to_owned(), 16)),
         ("scheme", |gain| Cell::Cut(gain.scheme.clone(), 22)),
         ("queues", |gain| gain.queues.to_string().into()),
-        ("throughput", |gain| gain.throughput.map(in_words).into()),
-        ("IPC", |gain| gain.ipc.map(in_words).into()),
-        ("job IPC", |gain| gain.job_ipc.map(in_words).into()),
+        ("gain", |gain| gain.throughput.map(in_words).into()),
+        ("gain of mean", |gain| gain.ipc.map(in_words).into()),
+        ("gain of jobs", |gain| gain.job_ipc.map(in_words).into()),
     ];
     let of = |over: &Over| gains.iter().filter(|gain| gain.over == *over).collect::<Vec<_>>();
     Some(Section {
         title: format!("Over {BASELINE}, {}", panel.title()),
         table: table(&columns, overs.into_iter().flat_map(of)),
-        notes: vec!["in brackets: 95 % interval over seeds".into()],
+        notes: vec!["of thread IPC; in brackets: 95 % interval over seeds".into()],
     })
 }
 

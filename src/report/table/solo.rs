@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{Cell, Column, NONE, Table};
+use super::{Cell, Column, NONE, THREAD_IPC, Table};
 use crate::format::{brief, percent, rate, sectors};
 use crate::kernels::{Group, NO_CTA, groups, no_cta, top_stall};
 use crate::notes;
@@ -122,7 +122,7 @@ fn columns<'a>(own: &[Column<Row<'a>>]) -> Vec<Column<Row<'a>>> {
         ("kernel", |row| Cell::Titled(row.group.label.clone(), row.group.sum.name.clone()));
     let measures: [Column<Row<'_>>; 9] = [
         ("cycles", |row| Cell::Count(row.group.sum.cycles)),
-        ("thread IPC", |row| Cell::number(row.group.ipc(), 2)),
+        (THREAD_IPC, |row| Cell::number(row.group.ipc(), 2)),
         ("max occupancy", |row| Cell::Share(Some(row.group.sum.occupancy))),
         ("L1 hit", |row| Cell::Share(row.group.sum.l1.hit_rate())),
         ("L2 hit", |row| Cell::Share(row.group.sum.l2.hit_rate())),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::solo::{STALL_WORDS, TOP_SHARE, top_cell};
-use super::{Cell, Column, Table};
+use super::{Cell, Column, THREAD_IPC, Table};
 use crate::distinct;
 use crate::format::{float, ratio};
 use crate::kernels::{NO_CTA, groups, no_cta, top_stall};
@@ -41,7 +41,7 @@ pub(super) fn table(records: &[Analysis]) -> Table {
         ("application", |row| Cell::Cut(row.app.app.clone(), 40)),
         ("machine", |row| Cell::Cut(row.record.machine.name.clone(), 40)),
         ("cycles", |row| Cell::Count(row.app.cycles)),
-        ("thread IPC", |row| Cell::number((!row.app.memory_only).then_some(row.app.ipc), 2)),
+        (THREAD_IPC, |row| Cell::number((!row.app.memory_only).then_some(row.app.ipc), 2)),
         ("DRAM GB/s", |row| Cell::number(row.dram_gb_per_s(), 1)),
         ("share of peak", |row| {
             let peak = row.record.machine.peak_dram_gb_per_s;

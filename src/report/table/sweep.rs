@@ -16,21 +16,7 @@ const FAILURES: usize = 10;
 #[must_use]
 pub fn planned(estimate: &SweepEstimate, width: Option<usize>) -> String {
     let cells = &estimate.cells;
-    let schemes =
-        names(cells.iter().map(|one| (&*one.cell.scheme, &one.cell.parameters)).collect());
-    let columns: [Column<(&CellEstimate, &String)>; 9] = [
-        ("cell", |(one, _)| one.number.to_string().into()),
-        ("machine", |(one, _)| Cell::Cut(machine(&one.cell), 48)),
-        ("mix", |(one, _)| Cell::Cut(one.cell.mix(), 48)),
-        ("scheme", |(_, scheme)| Cell::Cut(unnumbered(scheme).to_owned(), 60)),
-        ("seed", |(one, _)| one.cell.seed.to_string().into()),
-        ("runs", |(one, _)| one.runs.to_string().into()),
-        ("core time", |(one, _)| duration(one.core_milliseconds.div_ceil(1000)).into()),
-        ("memory", |(one, _)| bytes(float(one.memory_bytes)).into()),
-        ("state", |(one, _)| state(one).to_owned().into()),
-    ];
-    let table = Table::new(&columns, cells.iter().zip(&schemes)).left(&[1, 2, 3, 8]);
-    let mut said = table.dropping(&["memory", "runs", "seed"]).terminal(width) + "\n";
+    let mut said = planned_table(estimate).terminal(width) + "\n";
     refusals(&mut said, cells);
     other_builds(&mut said, &estimate.other_builds);
     let _ = writeln!(
@@ -55,6 +41,30 @@ pub fn planned(estimate: &SweepEstimate, width: Option<usize>) -> String {
         estimate.basis
     );
     wrapped(&said, width)
+}
+
+/// The cells of a plan, one per row.
+#[must_use]
+pub fn planned_table(estimate: &SweepEstimate) -> Table {
+    let cells = &estimate.cells;
+    let schemes =
+        names(cells.iter().map(|one| (&*one.cell.scheme, &one.cell.parameters)).collect());
+    let columns: [Column<(&CellEstimate, &String)>; 9] = [
+        ("cell", |(one, _)| one.number.to_string().into()),
+        ("machine", |(one, _)| Cell::Cut(machine(&one.cell), 48)),
+        ("mix", |(one, _)| Cell::Cut(one.cell.mix(), 48)),
+        ("scheme", |(_, scheme)| Cell::Cut(unnumbered(scheme).to_owned(), 60)),
+        ("seed", |(one, _)| one.cell.seed.to_string().into()),
+        ("runs", |(one, _)| one.runs.to_string().into()),
+        ("core time", |(one, _)| {
+            let seconds = one.core_milliseconds.div_ceil(1000);
+            Cell::Shown(float(one.core_milliseconds) / 1000.0, duration(seconds))
+        }),
+        ("memory", |(one, _)| Cell::Shown(float(one.memory_bytes), bytes(float(one.memory_bytes)))),
+        ("state", |(one, _)| state(one).to_owned().into()),
+    ];
+    let table = Table::new(&columns, cells.iter().zip(&schemes)).left(&[1, 2, 3, 8]);
+    table.dropping(&["memory", "runs", "seed"])
 }
 
 /// How many cells there are, and how many are to be run where some have ended.

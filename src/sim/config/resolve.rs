@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -51,7 +52,7 @@ impl Models {
     /// failed check.
     pub fn machine(
         &self,
-        name_or_path: &str,
+        name_or_path: impl AsRef<OsStr>,
         overrides: &[(String, String)],
     ) -> Result<Resolved, SpecError> {
         consistent(self.examine(name_or_path, overrides)?)
@@ -63,7 +64,7 @@ impl Models {
     /// As [`Models::machine`].
     pub fn machine_set_by_file(
         &self,
-        name_or_path: &str,
+        name_or_path: impl AsRef<OsStr>,
         overrides: &[(String, String)],
     ) -> Result<Resolved, SpecError> {
         consistent(self.examined(name_or_path, overrides, "")?)
@@ -76,7 +77,7 @@ impl Models {
     /// When the file cannot be read as a machine at all.
     pub fn examine(
         &self,
-        name_or_path: &str,
+        name_or_path: impl AsRef<OsStr>,
         overrides: &[(String, String)],
     ) -> Result<(Resolved, Vec<Problem>), SpecError> {
         self.examined(name_or_path, overrides, OPTION)
@@ -85,11 +86,11 @@ impl Models {
     /// The same with what stands before each override where it was typed.
     fn examined(
         &self,
-        name_or_path: &str,
+        name_or_path: impl AsRef<OsStr>,
         overrides: &[(String, String)],
         option: &str,
     ) -> Result<(Resolved, Vec<Problem>), SpecError> {
-        let (name, mut tree) = self.machine_tree(name_or_path)?;
+        let (name, mut tree) = self.machine_tree(name_or_path.as_ref())?;
         for (key, value) in overrides {
             set(&mut tree, (key, value), option)?;
         }
@@ -106,8 +107,9 @@ impl Models {
         Ok((Resolved { machine, isa, provenance, overrides, hash }, problems))
     }
 
-    fn machine_tree(&self, name_or_path: &str) -> Result<(String, Node), SpecError> {
-        let path = Path::new(name_or_path);
+    fn machine_tree(&self, typed: &OsStr) -> Result<(String, Node), SpecError> {
+        let (path, shown) = (Path::new(typed), typed.to_string_lossy());
+        let name_or_path = &*shown;
         let is_name = self.machine_names().contains(&name_or_path);
         if !is_name && (path.is_dir() || (is_path(name_or_path) && !path.exists())) {
             let (kind, why) = if path.is_dir() {

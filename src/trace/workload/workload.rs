@@ -1,5 +1,6 @@
 //! A workload: its launches and copies in order.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -36,7 +37,10 @@ impl Workload {
     /// # Errors
     /// When no such workload exists, it cannot be read, or its content makes
     /// no sense: the error names file, line, what was found and what was expected.
-    pub fn load(name_or_path: &str, models: &ModelFiles) -> Result<Self, WorkloadError> {
+    pub fn load(
+        name_or_path: impl AsRef<OsStr>,
+        models: &ModelFiles,
+    ) -> Result<Self, WorkloadError> {
         Self::load_scaled(name_or_path, models, 1.0)
     }
 
@@ -47,12 +51,13 @@ impl Workload {
     /// As [`Workload::load`]; also when the scale is no number above 0 or the
     /// workload has nothing to scale.
     pub fn load_scaled(
-        name_or_path: &str,
+        name_or_path: impl AsRef<OsStr>,
         models: &ModelFiles,
         scale: f64,
     ) -> Result<Self, WorkloadError> {
-        let (file, text) = read(name_or_path, models)?;
-        let stem = Path::new(name_or_path).file_stem().unwrap_or_default();
+        let typed = name_or_path.as_ref();
+        let (file, text) = read(typed, models)?;
+        let stem = Path::new(typed).file_stem().unwrap_or_default();
         Self::parse(&stem.to_string_lossy(), &file, text, scale)
     }
 
@@ -207,9 +212,10 @@ impl Workload {
 }
 
 /// The name for errors and the text of a workload.
-fn read(name_or_path: &str, models: &ModelFiles) -> Result<(String, String), WorkloadError> {
+fn read(typed: &OsStr, models: &ModelFiles) -> Result<(String, String), WorkloadError> {
+    let name_or_path = &*typed.to_string_lossy();
     if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
-        let text = read_text(Path::new(name_or_path)).map_err(TomlError::from)?;
+        let text = read_text(Path::new(typed)).map_err(TomlError::from)?;
         return Ok((name_or_path.to_owned(), text));
     }
     if let Some(found) = models.named(FOLDER, name_or_path) {

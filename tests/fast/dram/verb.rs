@@ -55,6 +55,30 @@ fn commands_are_listed_as_documented() {
 }
 
 #[test]
+fn commands_go_to_standard_output_and_to_devices() {
+    let folder = tempfile::tempdir().unwrap();
+    let run =
+        |path: &str| verb(folder.path(), "0 0x40 R\n", &SPEC).args(["--commands", path]).assert();
+    for path in ["-", "/dev/stdout"] {
+        let output = run(path).success();
+        let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let header = "cycle,channel,pc,bg,bank,cmd,row,column";
+        assert!(lines[0] == header && lines.len() == 3, "nothing else: {text}");
+    }
+    let output = run("/dev/null").success();
+    assert!(String::from_utf8_lossy(&output.get_output().stdout).contains("activates"));
+    if Path::new("/dev/full").exists() {
+        let said = String::from_utf8(run("/dev/full").code(2).get_output().stderr.clone()).unwrap();
+        assert!(said.contains("cannot write /dev/full: "), "{said}");
+    }
+    let words = [&SPEC[..], &["--commands", "-", "--json", "/dev/stdout"]].concat();
+    let both = verb(folder.path(), "0 0x40 R\n", &words).assert().code(2);
+    let said = String::from_utf8_lossy(&both.get_output().stderr).into_owned();
+    assert!(said.contains("standard output takes one of them"), "{said}");
+}
+
+#[test]
 fn every_promised_key_can_be_set() {
     let folder = tempfile::tempdir().unwrap();
     for word in [

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use gpumodel_core::units::{ByteCount, FolderPurpose, shown};
-use gpumodel_report::results::{FailedCell, SweepFiles, scheme_means};
+use gpumodel_report::results::{FailedCell, SchemeMeans, SweepFiles, scheme_means};
 use gpumodel_report::table;
 
 use crate::cli::Outcome;
-use crate::cli::interrupt::{INTERRUPTED, stop_gracefully};
+use crate::cli::interrupt::{Continuation, INTERRUPTED, continues, stop_gracefully};
 use crate::cli::options::{cache_folder, memory, set_threads};
 use crate::cli::output::stdout;
 use crate::cli::progress::with_sweep_bars;
-use crate::cli::tables::width;
+use crate::cli::tables::{CsvArgument, width};
 use crate::{SweepError, SweepProgress, SweepRequest, sweep, sweep_estimate, sweep_tables};
 use slurm::SlurmArguments;
 
@@ -129,6 +129,8 @@ pub(crate) struct Arguments {
     engine: Engine,
     #[command(flatten)]
     slurm: SlurmArguments,
+    #[command(flatten)]
+    csv: CsvArgument,
 }
 
 /// What runs the cells.
@@ -165,6 +167,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.engine == Engine::Local {
         arguments.slurm.refuse()?;
     }
+    arguments.csv.check(std::slice::from_ref(&arguments.plan), &[], &["means"])?;
     set_threads(arguments.threads)?;
     let request = SweepRequest {
         plan: arguments.plan.clone(),
@@ -179,7 +182,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         cache: arguments.cache.clone().unwrap_or_else(cache_folder),
     };
     if arguments.dry_run {
-        return dry_run(&request);
+        return dry_run(arguments, &request);
     }
     FolderPurpose::Sweep.check(&request.out, arguments.force)?;
     if arguments.tables_only {
@@ -190,6 +193,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return slurm::run(arguments, &request);
     }
     stop_gracefully();
+    // A job is not continued by hand.
+    if request.plan_hash.is_none() {
+        continues(Continuation::Resumes(resume_command(arguments)));
+    }
     match with_sweep_bars(|watch| sweep(&request, watch)) {
         Ok(end) => report(arguments, end),
         Err(error @ SweepError::Stopped { .. }) => stopped(arguments, &error),
@@ -198,10 +205,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// Prints the estimate of the cells.
-fn dry_run(request: &SweepRequest) -> Outcome {
-    let threads = rayon::current_num_threads();
-    let said = table::planned(&sweep_estimate(request, threads)?, width());
-    stdout().write_all(said.as_bytes())?;
+fn dry_run(arguments: &Arguments, request: &SweepRequest) -> Outcome {
+    let estimate = sweep_estimate(request, rayon::current_num_threads())?;
+    arguments.csv.show(&table::planned(&estimate, width()))?;
+    arguments.csv.write(&[("cells", table::planned_table(&estimate))])?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -217,32 +224,42 @@ fn stopped(arguments: &Arguments, error: &SweepError) -> Outcome {
 fn report(arguments: &Arguments, end: SweepProgress) -> Outcome {
     let SweepProgress { done, failed, left } = end;
     let out = arguments.out.display();
-    let mut stdout = stdout();
     let part = arguments.cells.as_ref().map(|cells| format!(" of cells {cells}"));
     let part = part.unwrap_or_default();
-    writeln!(stdout, "{out}: {done} cells done, {failed} failed, {left} left{part}")?;
+    let mut said = format!("{out}: {done} cells done, {failed} failed, {left} left{part}\n");
     if failed > 0 {
-        let all = failures(&arguments.out)?;
-        stdout.write_all(table::failures(&all, width()).as_bytes())?;
-        let refused = all.iter().filter(|one| one.refused).count();
-        if refused > 0 {
-            let plan = arguments.plan.display();
-            writeln!(
-                stdout,
-                "{refused} refused: running them again gives the same result; change or remove their \
-                 schemes, machines or settings in {plan}"
-            )?;
-        }
-        if all.len() > refused || all.is_empty() {
-            writeln!(stdout, "run them again: {} --retry-failed", command(arguments))?;
-        }
+        said += &failed_words(arguments)?;
     }
-    stdout.write_all(means(&arguments.out)?.as_bytes())?;
+    let means = means(&arguments.out)?;
+    said += &table::means(&means, width());
     if left > 0 {
-        writeln!(stdout, "{}", resume_command(arguments))?;
-        return Ok(ExitCode::from(INTERRUPTED));
+        said += &format!("{}\n", resume_command(arguments));
     }
-    Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    arguments.csv.show(&said)?;
+    arguments.csv.write(&[("means", table::means_table(&means))])?;
+    Ok(match (left, failed) {
+        (0, 0) => ExitCode::SUCCESS,
+        (0, _) => ExitCode::FAILURE,
+        (_, _) => ExitCode::from(INTERRUPTED),
+    })
+}
+
+/// Which cells failed, and what to do about them.
+fn failed_words(arguments: &Arguments) -> Result<String, Box<dyn Error + Send + Sync>> {
+    let all = failures(&arguments.out)?;
+    let mut said = table::failures(&all, width());
+    let refused = all.iter().filter(|one| one.refused).count();
+    if refused > 0 {
+        let plan = arguments.plan.display();
+        said += &format!(
+            "{refused} refused: running them again gives the same result; change or remove their \
+             schemes, machines or settings in {plan}\n"
+        );
+    }
+    if all.len() > refused || all.is_empty() {
+        said += &format!("run them again: {} --retry-failed\n", command(arguments));
+    }
+    Ok(said)
 }
 
 fn resume_command(arguments: &Arguments) -> String {
@@ -291,17 +308,16 @@ impl Engine {
     }
 }
 
-/// STP and ANTT of the schemes in the tables of a sweep's folder, as text; nothing where it has
-/// no tables, as after a part of the cells.
-pub(super) fn means(folder: &Path) -> Result<String, Box<dyn Error + Send + Sync>> {
+/// STP and ANTT of the schemes in the tables of a sweep's folder; nothing where it has no tables,
+/// as after a part of the cells.
+pub(super) fn means(folder: &Path) -> Result<Vec<SchemeMeans>, Box<dyn Error + Send + Sync>> {
     let path = folder.join("cells.csv");
     if !path.is_file() {
-        return Ok(String::new());
+        return Ok(Vec::new());
     }
     let named = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
     let cells = fs::read(&path).map_err(|error| named(&error))?;
-    let all = scheme_means(&cells).map_err(|error| named(&error))?;
-    Ok(table::means(&all, width()))
+    Ok(scheme_means(&cells).map_err(|error| named(&error))?)
 }
 
 /// The failures in a sweep's folder, in order, without damaged files, which are reported

@@ -4,8 +4,8 @@
 #![no_main]
 
 use gpumodel::app::{
-    AnalyzeRequest, RunError, SweepError, SweepProgress, SweepRequest, SweepWatch, Unwatched,
-    Watch, analyze, sweep,
+    AnalyzeRequest, Phase, RunError, SweepError, SweepProgress, SweepRequest, SweepWatch,
+    Unwatched, Watch, analyze, sweep,
 };
 use gpumodel::report::paper::Paper;
 use gpumodel::trace::{Progress, Silent};
@@ -24,6 +24,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
 struct Nobody;
 
 impl Watch for Nobody {
+    fn phase(&self, _: Phase<'_>) {}
+
     fn converting(&self) -> &dyn Progress {
         &Silent
     }
@@ -34,6 +36,8 @@ impl Watch for Nobody {
 }
 
 impl SweepWatch for Nobody {
+    fn part(&self, _: usize, _: usize, _: &str) {}
+
     fn begin(&self, _: SweepProgress) {}
 
     fn ended(&self, _: bool) {}
