@@ -23,6 +23,8 @@ pub(super) struct Transfer {
     pub(super) parts: u8,
     /// Accesses that are not served yet.
     pub(super) remaining: u8,
+    /// Sectors of the line at `address` that a read brings, one bit each.
+    pub(super) sectors: u8,
     pub(super) slice: u16,
     pub(super) kernel: u32,
     pub(super) write: bool,
