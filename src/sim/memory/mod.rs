@@ -156,90 +156,74 @@ impl MemorySystem {
             if !self.may_serve(number, events) {
                 break;
             }
-            let asked = self.slices[usize::from(number)].sectors_of(&packet);
-            let refused = self.serve(&packet, asked, events, counts);
+            let all = self.slices[usize::from(number)].sectors_of(&packet);
+            let presumed = self.presumed_hits(&packet, all);
+            let asked = if presumed == 0 { all } else { presumed };
+            let outcome = self.look_up(&packet, (asked, presumed != 0), events.now(), counts);
+            let refused = outcome.refused;
+            if refused == asked {
+                break;
+            }
+            self.follow(&packet, asked, outcome, events);
             let slice = &mut self.slices[usize::from(number)];
-            if refused == 0 {
-                slice.waiting.pop_front();
-            } else if let Some(first) = slice.waiting.front_mut().filter(|_| refused != asked) {
-                *first = packet.with_mask(refused);
+            let left = all & !asked | refused;
+            match slice.waiting.front_mut().filter(|_| left != 0) {
+                Some(first) => *first = packet.with_mask(left),
+                None => drop(slice.waiting.pop_front()),
             }
-            if refused != asked {
-                if slice.has_write_backs() {
-                    self.write_back(number, packet.kernel, events);
-                }
-                self.release(number, (asked & !refused).count_ones(), events);
+            if slice.has_write_backs() {
+                self.write_back(number, packet.kernel, events);
             }
+            self.release(number, (asked & !refused).count_ones(), events);
             if refused != 0 {
                 break;
             }
         }
     }
 
-    /// Serves the sectors `asked` of a request at its slice as far as possible; returns those
-    /// that must wait in front of it.
-    fn serve(
+    /// Looks the sectors `asked` of a request up at its slice, or takes them as `presumed` hits.
+    /// Its number is the next of the packets.
+    #[inline]
+    fn look_up(
         &mut self,
         packet: &Packet,
-        asked: u8,
-        events: &mut Events,
+        (asked, presumed): (u8, bool),
+        now: Cycle,
         counts: &mut Counts,
-    ) -> u8 {
-        let now = events.now();
+    ) -> Outcome {
         let launch = &mut counts[to_usize(packet.kernel)];
         let before = is_state(packet.virtual_address).then_some(launch.l2);
-        let presumed = self.presumed_hits(packet, asked);
-        if packet.kind == RequestKind::Read {
-            self.passed += u64::from(presumed.count_ones()) * u64::from(packet.sectors);
-        }
-        let head = self.packets.insert(*packet);
+        let head = self.packets.next();
         let slice = &mut self.slices[usize::from(packet.slice)];
         let counters = launch.slice_counts(packet);
-        let outcome = match presumed {
-            0 => slice.serve(head, packet, asked, now, counters),
-            _ => slice.pass(packet, presumed, now, counters),
+        let outcome = if presumed {
+            let sectors = u64::from(asked.count_ones()) * u64::from(packet.sectors);
+            self.passed += if packet.kind == RequestKind::Read { sectors } else { 0 };
+            slice.pass(packet, asked, now, counters)
+        } else {
+            slice.serve(head, packet, asked, now, counters)
         };
         before.iter().for_each(|before| launch.count_state(before));
-        let outcome = match presumed {
-            0 => outcome,
-            // The others are served next.
-            _ => Outcome { refused: asked & !presumed, ..outcome },
-        };
-        self.follow(head, packet, asked, outcome, events);
-        if presumed != 0 && outcome.refused != 0 {
-            return self.serve(&packet.with_mask(outcome.refused), outcome.refused, events, counts);
-        }
-        outcome.refused
+        outcome
     }
 
-    /// Sends what the look-up of a request, which has the number `head`, leads to.
-    fn follow(
-        &mut self,
-        head: u32,
-        packet: &Packet,
-        asked: u8,
-        outcome: Outcome,
-        events: &mut Events,
-    ) {
+    /// Sends what the look-up of a request leads to.
+    #[inline]
+    fn follow(&mut self, packet: &Packet, asked: u8, outcome: Outcome, events: &mut Events) {
         let Outcome { answered, fetched, refused, at } = outcome;
         let waits = asked & !(answered | refused);
         if fetched != 0 {
             self.fetch(packet, fetched, at, events);
         }
-        if waits == 0 && answered == 0 {
-            self.packets.remove(head);
-        } else if answered == asked {
-            self.answer(head, packet, at, events);
-        } else {
-            if waits != asked {
-                let rest = if waits == 0 { answered } else { waits };
-                *self.packets.get_mut(head) = packet.with_mask(rest);
-            }
-            if answered != 0 {
-                let part = packet.with_mask(answered);
-                let number = if waits == 0 { head } else { self.packets.insert(part) };
-                self.answer(number, &part, at, events);
-            }
+        if waits != 0 {
+            // It has the number that its waiter was given.
+            let part = if packet.mask == 0 { *packet } else { packet.with_mask(waits) };
+            self.packets.insert(part);
+        }
+        if answered != 0 {
+            let part = if packet.mask == 0 { *packet } else { packet.with_mask(answered) };
+            let number = self.packets.insert(part);
+            self.answer(number, &part, at, events);
         }
     }
 
