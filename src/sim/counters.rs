@@ -90,7 +90,7 @@ impl CacheCounts {
 
     /// Adds what was counted once for each of `sectors` sectors.
     #[inline]
-    pub(crate) fn add(&mut self, counted: &Self, sectors: u16) {
+    pub(crate) fn add(&mut self, counted: &Self, sectors: u8) {
         let sectors = u64::from(sectors);
         self.values_mut()
             .into_iter()

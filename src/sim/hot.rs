@@ -58,7 +58,7 @@ impl HotSpots {
         &mut self,
         (sm, kernel, operation): (u16, u32, u32),
         counted: &CacheCounts,
-        sectors: u16,
+        sectors: u8,
     ) {
         let instruction = self.in_flight[usize::from(sm)][to_usize(operation)];
         self.launches[to_usize(kernel)][to_usize(instruction)].l1.add(counted, sectors);

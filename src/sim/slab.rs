@@ -24,6 +24,12 @@ impl<T: Copy> Slab<T> {
         to_u32(self.records.len() - 1)
     }
 
+    /// The number that the next record will have.
+    #[inline]
+    pub(crate) fn next(&self) -> u32 {
+        self.free.last().copied().unwrap_or_else(|| to_u32(self.records.len()))
+    }
+
     pub(crate) fn get(&self, number: u32) -> &T {
         &self.records[to_usize(number)]
     }

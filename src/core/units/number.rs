@@ -2,6 +2,16 @@
 
 use std::str::FromStr;
 
+/// Narrows to `u8`.
+///
+/// # Panics
+/// When the value does not fit: the caller promised that it does.
+#[must_use]
+#[track_caller]
+pub fn to_u8<T: TryInto<u8> + Copy + std::fmt::Debug>(value: T) -> u8 {
+    value.try_into().unwrap_or_else(|_| panic!("{value:?} does not fit 8 bits"))
+}
+
 /// Narrows to `u16`.
 ///
 /// # Panics

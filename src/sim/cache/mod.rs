@@ -11,9 +11,9 @@ mod tags;
 mod write_rule;
 
 pub(crate) use index::SetIndex;
-pub(crate) use mshr::{Merge, Mshr};
+pub(crate) use mshr::{Coming, Merge, Mshr};
 pub use replacement::ReplacementPolicy;
 pub(crate) use replacement::line_order::LineOrder;
 pub(crate) use table::Table;
-pub(crate) use tags::{Found, TagArray, WriteBack};
+pub(crate) use tags::{Found, TagArray, WriteBack, bits, lowest};
 pub(crate) use write_rule::{Stored, WriteRule};

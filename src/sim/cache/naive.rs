@@ -443,15 +443,11 @@ mod tests {
         }
 
         fn touch(&mut self, address: u64, writes: bool, later: bool) {
-            let (line, sector) = (self.fast.line_of(address), self.fast.sector_of(address));
-            let (found, way) = self.fast.lookup(line, sector);
+            let (line, sector) = (self.fast.line_of(address), self.fast.sector_bit(address));
+            let Found { way, hit, pending } = self.fast.lookup(line, sector);
             let plain = self.plain.sector(address);
-            let should = match (plain.here, plain.coming, self.plain.has_line(address)) {
-                (true, _, _) => Found::Hit,
-                (_, true, _) => Found::Pending,
-                (_, _, true) => Found::SectorMiss,
-                _ => Found::LineMiss,
-            };
+            let found = (hit == sector, pending == sector, way.is_some());
+            let should = (plain.here, plain.coming && !plain.here, self.plain.has_line(address));
             assert_eq!(found, should, "address {address:#x}");
             let way = way.or_else(|| self.fast.allocate(line));
             assert_eq!(way.is_some(), self.plain.allocate(address));
@@ -473,7 +469,7 @@ mod tests {
 
         fn fill_all(&mut self) {
             for address in self.pending.drain(..) {
-                self.fast.fill(self.fast.line_of(address), self.fast.sector_of(address));
+                self.fast.fill(self.fast.line_of(address), self.fast.sector_bit(address));
                 self.plain.change(address, |s| (s.here, s.coming) = (true, false));
             }
         }
@@ -507,11 +503,11 @@ mod tests {
         let mut hits = 0;
         for round in 0..=rounds {
             for &line in lines {
-                let (found, way) = tags.lookup(line, 0);
+                let Found { way, hit, .. } = tags.lookup(line, 1);
                 let way = way.or_else(|| tags.allocate(line)).unwrap();
-                tags.validate(way, 0);
+                tags.validate(way, 1);
                 tags.touch(way);
-                hits += usize::from(round > 0 && found == Found::Hit);
+                hits += usize::from(round > 0 && hit == 1);
             }
         }
         hits

@@ -27,17 +27,15 @@ struct Line {
 /// The sectors of a way without a line.
 const EMPTY: Line = Line { valid: 0, pending: 0, dirty: 0, partial: false };
 
-/// What a look-up found.
+/// What a look-up of some sectors of a line found, one bit each; what is neither is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// The sector is present.
-    Hit,
-    /// The line is present and its sector pending.
-    Pending,
-    /// The line is present, the sector is not.
-    SectorMiss,
-    /// No such line.
-    LineMiss,
+pub(crate) struct Found {
+    /// The way of the line, where it is present.
+    pub(crate) way: Option<usize>,
+    /// Sectors that are present.
+    pub(crate) hit: u8,
+    /// Sectors that are pending.
+    pub(crate) pending: u8,
 }
 
 /// A sector that must be written to the next level.
@@ -47,6 +45,27 @@ pub(crate) struct WriteBack {
     pub(crate) address: u64,
     /// The written part of it, one bit for each 1/32.
     pub(crate) bytes: u32,
+}
+
+/// The numbers of the sectors of a mask of one bit each, lowest first.
+#[inline]
+pub(crate) fn bits(mut mask: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = mask.trailing_zeros() as usize;
+        (mask != 0).then(|| {
+            mask &= mask - 1;
+            bit
+        })
+    })
+}
+
+/// The lowest `room` bits of a mask.
+#[inline]
+pub(crate) fn lowest(mask: u8, room: u32) -> u8 {
+    if mask.count_ones() <= room {
+        return mask;
+    }
+    bits(mask).take(to_usize(room)).fold(0, |all, bit| all | 1 << bit)
 }
 
 /// The line number of a way without a line.
@@ -207,19 +226,26 @@ impl TagArray {
         to_u32((address >> self.sector_shift) & (self.sectors as u64 - 1))
     }
 
-    /// Looks a sector up without changing anything; with the way when the line is present.
-    pub(crate) fn lookup(&self, line: u64, sector: u32) -> (Found, Option<usize>) {
-        let Some(way) = self.find(line) else { return (Found::LineMiss, None) };
-        let entry = &self.lines[way];
-        let bit = 1_u8 << sector;
-        let found = if entry.valid & bit != 0 {
-            Found::Hit
-        } else if entry.pending & bit != 0 {
-            Found::Pending
-        } else {
-            Found::SectorMiss
+    /// The sector of a byte address within its line, as one bit.
+    #[inline]
+    pub(crate) fn sector_bit(&self, address: u64) -> u8 {
+        1 << self.sector_of(address)
+    }
+
+    /// The byte address of a sector of a line.
+    pub(crate) fn address_of(&self, line: u64, sector: u32) -> u64 {
+        (line << self.line_shift) + (u64::from(sector) << self.sector_shift)
+    }
+
+    /// Looks sectors of a line up, one bit each, without changing anything.
+    #[inline]
+    pub(crate) fn lookup(&self, line: u64, sectors: u8) -> Found {
+        let way = self.find(line);
+        let Some(entry) = way.map(|way| &self.lines[way]) else {
+            return Found { way, hit: 0, pending: 0 };
         };
-        (found, Some(way))
+        let hit = sectors & entry.valid;
+        Found { way, hit, pending: sectors & entry.pending & !hit }
     }
 
     /// Marks a way as just used.
@@ -328,35 +354,35 @@ impl TagArray {
         }
     }
 
-    /// Marks a sector as pending.
-    pub(crate) fn mark_pending(&mut self, way: usize, sector: u32) {
-        self.lines[way].pending |= 1 << sector;
+    /// Marks sectors as pending.
+    pub(crate) fn mark_pending(&mut self, way: usize, sectors: u8) {
+        self.lines[way].pending |= sectors;
     }
 
-    /// A sector's data has arrived; returns the way of its line, if it is still present.
-    pub(crate) fn fill(&mut self, line: u64, sector: u32) -> Option<usize> {
+    /// The data of sectors has arrived; returns the way of their line, if it is still present.
+    pub(crate) fn fill(&mut self, line: u64, sectors: u8) -> Option<usize> {
         let way = self.find(line)?;
         let entry = &mut self.lines[way];
-        entry.pending &= !(1 << sector);
-        entry.valid |= 1 << sector;
+        entry.pending &= !sectors;
+        entry.valid |= sectors;
         Some(way)
     }
 
-    /// Marks a sector as readable.
-    pub(crate) fn validate(&mut self, way: usize, sector: u32) {
-        self.lines[way].valid |= 1 << sector;
+    /// Marks sectors as readable.
+    pub(crate) fn validate(&mut self, way: usize, sectors: u8) {
+        self.lines[way].valid |= sectors;
     }
 
-    /// Invalidates a sector, which is not dirty.
-    pub(crate) fn invalidate(&mut self, way: usize, sector: u32) {
-        self.lines[way].valid &= !(1 << sector);
+    /// Invalidates sectors, which are not dirty.
+    pub(crate) fn invalidate(&mut self, way: usize, sectors: u8) {
+        self.lines[way].valid &= !sectors;
     }
 
-    /// Marks a sector as dirty.
-    pub(crate) fn mark_dirty(&mut self, way: usize, sector: u32) {
+    /// Marks sectors as dirty.
+    pub(crate) fn mark_dirty(&mut self, way: usize, sectors: u8) {
         let entry = &mut self.lines[way];
         let was_clean = entry.dirty == 0;
-        entry.dirty |= 1 << sector;
+        entry.dirty |= sectors;
         self.dirty_lines += u64::from(was_clean);
         if let Some(percent) = self.dirty_percent.filter(|_| was_clean) {
             self.clean_one_beyond(self.ways * percent / 100, way);
@@ -383,18 +409,28 @@ impl TagArray {
         }
     }
 
-    /// True when a part of the sector was written without fetching the rest.
-    pub(crate) fn is_partial(&self, way: usize, sector: u32) -> bool {
-        self.lines[way].partial && self.written[way * self.sectors + to_usize(sector)] != 0
+    /// Those of some sectors of which a part was written without fetching the rest.
+    pub(crate) fn partial(&self, way: usize, sectors: u8) -> u8 {
+        if !self.lines[way].partial {
+            return 0;
+        }
+        let written = &self.written[way * self.sectors..];
+        bits(sectors)
+            .filter(|&sector| written[sector] != 0)
+            .fold(0, |all, sector| all | 1 << sector)
     }
 
-    /// Records that bytes (one bit each) of a sector were written without fetching it; true
-    /// when the whole sector has been written.
-    pub(crate) fn write_bytes(&mut self, way: usize, sector: u32, bytes: u32) -> bool {
+    /// Records that bytes (one bit each) of each of some sectors were written without fetching
+    /// them; returns those of which all has been written.
+    pub(crate) fn write_bytes(&mut self, way: usize, sectors: u8, bytes: u32) -> u8 {
         self.lines[way].partial = true;
-        let slot = &mut self.written[way * self.sectors + to_usize(sector)];
-        *slot |= bytes;
-        *slot == u32::MAX
+        let mut whole = 0;
+        for sector in bits(sectors) {
+            let slot = &mut self.written[way * self.sectors + sector];
+            *slot |= bytes;
+            whole |= u8::from(*slot == u32::MAX) << sector;
+        }
+        whole
     }
 
     #[inline]
@@ -414,22 +450,21 @@ mod tests {
         let mut tags = TagArray::new(&spec(4, 2), 0);
         let way = tags.allocate(8).unwrap();
         assert!(!tags.has_write_backs());
-        tags.mark_pending(way, 1);
-        assert_eq!(tags.lookup(8, 1).0, Found::Pending);
-        assert_eq!(tags.fill(8, 1), Some(way));
-        assert_eq!(tags.lookup(8, 1).0, Found::Hit);
-        assert_eq!(tags.lookup(8, 0).0, Found::SectorMiss);
-        assert_eq!(tags.lookup(12, 0).0, Found::LineMiss);
+        tags.mark_pending(way, 0b10);
+        let found = |hit, pending| Found { way: Some(way), hit, pending };
+        assert_eq!(tags.lookup(8, 0b11), found(0, 0b10));
+        assert_eq!(tags.fill(8, 0b10), Some(way));
+        assert_eq!(tags.lookup(8, 0b11), found(0b10, 0));
+        assert_eq!(tags.lookup(12, 0b1), Found { way: None, hit: 0, pending: 0 });
     }
 
     #[test]
     fn the_least_recently_used_line_leaves_with_its_dirty_sectors() {
         let mut tags = TagArray::new(&spec(1, 2), 0);
         let first = tags.allocate(1).unwrap();
-        tags.validate(first, 3);
-        tags.mark_dirty(first, 3);
-        tags.mark_dirty(first, 1);
-        tags.write_bytes(first, 1, 0xff);
+        tags.validate(first, 0b1000);
+        tags.mark_dirty(first, 0b1010);
+        tags.write_bytes(first, 0b10, 0xff);
         let second = tags.allocate(2).unwrap();
         tags.touch(second);
         assert!(tags.allocate(3).is_some());
@@ -443,9 +478,9 @@ mod tests {
     fn lines_with_sectors_on_the_way_stay() {
         let mut tags = TagArray::new(&spec(1, 1), 0);
         let way = tags.allocate(1).unwrap();
-        tags.mark_pending(way, 0);
+        tags.mark_pending(way, 1);
         assert!(tags.allocate(2).is_none());
-        tags.fill(1, 0);
+        tags.fill(1, 1);
         assert!(tags.allocate(2).is_some());
     }
 
@@ -453,9 +488,9 @@ mod tests {
     fn a_sector_written_in_parts_is_whole_after_all_its_bytes() {
         let mut tags = TagArray::new(&spec(1, 1), 0);
         let way = tags.allocate(1).unwrap();
-        assert!(!tags.write_bytes(way, 0, 0xffff));
-        assert!(tags.is_partial(way, 0));
-        assert!(tags.write_bytes(way, 0, 0xffff_0000));
+        assert_eq!(tags.write_bytes(way, 0b11, 0xffff), 0);
+        assert_eq!(tags.partial(way, 0b111), 0b11);
+        assert_eq!(tags.write_bytes(way, 0b101, 0xffff_0000), 0b1);
     }
 
     #[test]
@@ -463,8 +498,8 @@ mod tests {
         let mut tags = TagArray::new(&spec(4, 2), 0);
         for line in [3, 9] {
             let way = tags.allocate(line).unwrap();
-            tags.validate(way, 0);
-            tags.mark_dirty(way, 0);
+            tags.validate(way, 1);
+            tags.mark_dirty(way, 1);
         }
         tags.flush(|address| address == 9 * 128);
         assert_eq!(tags.next_write_back(), Some(WriteBack { address: 3 * 128, bytes: u32::MAX }));
@@ -477,8 +512,8 @@ mod tests {
         let mut tags = TagArray::new(&spec(4, 2), 0);
         for line in [3, 7, 2] {
             let way = tags.allocate(line).unwrap();
-            tags.validate(way, 0);
-            tags.mark_dirty(way, 0);
+            tags.validate(way, 1);
+            tags.mark_dirty(way, 1);
         }
         tags.flush(|_| false);
         let left = std::iter::from_fn(|| tags.next_write_back())
@@ -492,15 +527,15 @@ mod tests {
         let mut tags = TagArray::new(&limited, 0);
         for line in 1..=3 {
             let way = tags.allocate(line).unwrap();
-            tags.validate(way, 0);
-            tags.mark_dirty(way, 0);
-            tags.mark_dirty(way, 0);
+            tags.validate(way, 1);
+            tags.mark_dirty(way, 1);
+            tags.mark_dirty(way, 1);
         }
         assert_eq!(tags.next_write_back(), Some(WriteBack { address: 128, bytes: u32::MAX }));
         assert_eq!(tags.next_write_back(), None, "two may stay dirty");
-        assert_eq!(tags.lookup(1, 0).0, Found::Hit, "it is clean, not gone");
-        let way = tags.lookup(1, 0).1.unwrap();
-        tags.mark_dirty(way, 0);
+        assert_eq!(tags.lookup(1, 1).hit, 1, "it is clean, not gone");
+        let way = tags.lookup(1, 1).way.unwrap();
+        tags.mark_dirty(way, 1);
         assert_eq!(tags.next_write_back(), Some(WriteBack { address: 256, bytes: u32::MAX }));
     }
 
@@ -508,14 +543,14 @@ mod tests {
     fn dirty_lines_are_spared_while_they_are_few() {
         let mut tags = TagArray::new(&spec(2, 2), 50);
         let way = tags.allocate(0).unwrap();
-        tags.validate(way, 0);
-        tags.mark_dirty(way, 0);
+        tags.validate(way, 1);
+        tags.mark_dirty(way, 1);
         tags.allocate(2).unwrap();
         tags.allocate(4).unwrap();
-        assert_eq!(tags.lookup(0, 0).0, Found::Hit, "one of four lines is dirty");
-        let way = tags.lookup(4, 0).1.unwrap();
-        tags.mark_dirty(way, 0);
+        assert_eq!(tags.lookup(0, 1).hit, 1, "one of four lines is dirty");
+        let way = tags.lookup(4, 1).way.unwrap();
+        tags.mark_dirty(way, 1);
         tags.allocate(6).unwrap();
-        assert_eq!(tags.lookup(0, 0).0, Found::LineMiss, "two of four are");
+        assert_eq!(tags.lookup(0, 1).way, None, "two of four are");
     }
 }

@@ -24,19 +24,21 @@ enum OnHit {
     Invalidated,
 }
 
-/// The outcome of a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stored {
-    /// The array holds it; nothing goes to the next level.
-    Kept,
-    /// It goes to the next level.
-    Down,
-    /// It waits for its pending sector in this way.
-    Pending(usize),
-    /// Its sector must be fetched first; with the way when the line is present.
-    Fetch(Option<usize>),
+/// What became of the written sectors of a line, one bit each: every one is in one mask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stored {
+    /// The array holds them; nothing goes to the next level.
+    pub(crate) kept: u8,
+    /// They go to the next level.
+    pub(crate) down: u8,
+    /// They wait for their pending data.
+    pub(crate) pending: u8,
+    /// They must be fetched first.
+    pub(crate) fetch: u8,
     /// No way is free: try again later.
-    Refused,
+    pub(crate) refused: u8,
+    /// The way of the line, where it was present.
+    pub(crate) way: Option<usize>,
 }
 
 impl WriteRule {
@@ -61,99 +63,125 @@ impl WriteRule {
         self.hit == OnHit::Kept
     }
 
-    /// True when a write to a sector found in this state sends nothing to the next level and
-    /// allocates no way.
-    pub(crate) fn absorbs(self, found: Found) -> bool {
-        self.writes_back() && matches!(found, Found::Hit | Found::Pending)
+    /// True when a write to `sectors` of a line, found in this state, sends nothing to the next
+    /// level and allocates no way.
+    pub(crate) fn absorbs(self, found: Found, sectors: u8) -> bool {
+        self.writes_back() && found.hit | found.pending == sectors
     }
 
-    /// Writes `bytes` (one bit each) of a sector. The caller counts `Pending` and `Fetch`.
+    /// Writes `bytes` (one bit each) of each of some sectors of a line. The caller counts those
+    /// that are pending and those that are to be fetched.
     pub(crate) fn write(
         self,
         tags: &mut TagArray,
-        (line, sector): (u64, u32),
+        (line, sectors): (u64, u8),
         bytes: u32,
         counts: &mut CacheCounts,
     ) -> Stored {
-        match tags.lookup(line, sector) {
-            (Found::Hit, Some(way)) => self.hit(tags, way, sector, counts),
-            (Found::Pending, Some(way)) if self.writes_back() => Stored::Pending(way),
-            (Found::Pending, _) => {
-                counts.write_merges += 1;
-                Stored::Down
-            }
-            (_, way) => self.miss(tags, (line, sector), bytes, way, counts),
+        let Found { way, hit, pending } = tags.lookup(line, sectors);
+        let mut stored = Stored { way, ..Stored::default() };
+        if let Some(way) = way.filter(|_| hit != 0) {
+            self.hit(tags, way, hit, &mut stored, counts);
         }
+        if self.writes_back() {
+            stored.pending = pending;
+        } else {
+            counts.write_merges += number(pending);
+            stored.down |= pending;
+        }
+        let absent = sectors & !(hit | pending);
+        if absent != 0 {
+            self.miss(tags, (line, absent), bytes, &mut stored, counts);
+        }
+        stored
     }
 
-    /// A read-modify-write: like a write, but the sector must be present.
+    /// A read-modify-write: like a write, but the sectors must be present.
     pub(crate) fn modify(
         self,
         tags: &mut TagArray,
-        (line, sector): (u64, u32),
+        (line, sectors): (u64, u8),
         counts: &mut CacheCounts,
     ) -> Stored {
-        match tags.lookup(line, sector) {
-            (Found::Hit, Some(way)) => self.hit(tags, way, sector, counts),
-            (Found::Pending, Some(way)) => Stored::Pending(way),
-            (_, way) => Stored::Fetch(way),
+        let Found { way, hit, pending } = tags.lookup(line, sectors);
+        let fetch = sectors & !(hit | pending);
+        let mut stored = Stored { way, pending, fetch, ..Stored::default() };
+        if let Some(way) = way.filter(|_| hit != 0) {
+            self.hit(tags, way, hit, &mut stored, counts);
         }
+        stored
     }
 
-    /// A sector that a write waited for has arrived in `way`, if its line is present; true when
-    /// the write goes to the next level.
-    pub(crate) fn complete(self, tags: &mut TagArray, way: Option<usize>, sector: u32) -> bool {
+    /// Sectors that writes waited for have arrived in `way`, if their line is present; true when
+    /// the writes go to the next level.
+    pub(crate) fn complete(self, tags: &mut TagArray, way: Option<usize>, sectors: u8) -> bool {
         match (self.hit, way) {
-            (OnHit::Kept, Some(way)) => tags.mark_dirty(way, sector),
-            (OnHit::Invalidated, Some(way)) => tags.invalidate(way, sector),
+            (OnHit::Kept, Some(way)) => tags.mark_dirty(way, sectors),
+            (OnHit::Invalidated, Some(way)) => tags.invalidate(way, sectors),
             (OnHit::Updated, _) | (_, None) => {}
         }
         self.hit != OnHit::Kept || way.is_none()
     }
 
-    fn hit(self, tags: &mut TagArray, way: usize, sector: u32, counts: &mut CacheCounts) -> Stored {
-        counts.write_hits += 1;
+    fn hit(
+        self,
+        tags: &mut TagArray,
+        way: usize,
+        sectors: u8,
+        stored: &mut Stored,
+        counts: &mut CacheCounts,
+    ) {
+        counts.write_hits += number(sectors);
         tags.touch(way);
         match self.hit {
             OnHit::Kept => {
-                tags.mark_dirty(way, sector);
-                return Stored::Kept;
+                tags.mark_dirty(way, sectors);
+                stored.kept |= sectors;
+                return;
             }
             OnHit::Updated => {}
-            OnHit::Invalidated => tags.invalidate(way, sector),
+            OnHit::Invalidated => tags.invalidate(way, sectors),
         }
-        Stored::Down
+        stored.down |= sectors;
     }
 
     fn miss(
         self,
         tags: &mut TagArray,
-        (line, sector): (u64, u32),
+        (line, sectors): (u64, u8),
         bytes: u32,
-        way: Option<usize>,
+        stored: &mut Stored,
         counts: &mut CacheCounts,
-    ) -> Stored {
+    ) {
         let back = self.writes_back();
         if self.miss == WriteMiss::Fetch && bytes != u32::MAX {
-            return Stored::Fetch(way);
+            stored.fetch |= sectors;
+            return;
         }
-        let hit = self.fetchless_hits || way.is_some_and(|way| tags.is_partial(way, sector));
+        let partial = stored.way.map_or(0, |way| tags.partial(way, sectors));
+        let hits = if self.fetchless_hits { sectors } else { partial };
         let place = match self.miss {
             WriteMiss::Around => None,
-            WriteMiss::Lazy | WriteMiss::Fetch => tags.use_or_allocate(way, line),
+            WriteMiss::Lazy | WriteMiss::Fetch => tags.use_or_allocate(stored.way, line),
         };
         if place.is_none() && back && self.miss != WriteMiss::Around {
-            return Stored::Refused;
+            stored.refused |= sectors;
+            return;
         }
-        counts.write_hits += u64::from(hit);
-        counts.write_misses += u64::from(!hit);
-        let Some(way) = place else { return Stored::Down };
+        counts.write_hits += number(hits);
+        counts.write_misses += number(sectors & !hits);
+        *(if back && place.is_some() { &mut stored.kept } else { &mut stored.down }) |= sectors;
+        let Some(way) = place else { return };
         if back {
-            tags.mark_dirty(way, sector);
+            tags.mark_dirty(way, sectors);
         }
-        if tags.write_bytes(way, sector, bytes) {
-            tags.validate(way, sector);
-        }
-        if back { Stored::Kept } else { Stored::Down }
+        let whole = tags.write_bytes(way, sectors, bytes);
+        tags.validate(way, whole);
     }
+}
+
+/// How many sectors a mask has.
+#[inline]
+fn number(sectors: u8) -> u64 {
+    u64::from(sectors.count_ones())
 }

@@ -6,7 +6,7 @@ use gpumodel_core::units::SECTOR_BYTES;
 
 use super::cache::{AllocatePolicy, Cache, SetHash, WriteMiss, WritePolicy};
 use super::isa_table::IsaTable;
-use super::machine::{Allocation, Machine, SchedulerPolicy};
+use super::machine::{Allocation, Machine, RequestGranularity, SchedulerPolicy};
 use super::translation;
 
 /// A check that failed.
@@ -438,7 +438,24 @@ fn cache_policies(machine: &Machine) -> Vec<String> {
     if crossbar.allocation == Allocation::Matched && crossbar.flit_bytes > 0 {
         found.push("interconnect: `matched` ports move packets of one flit: flit_bytes = 0".into());
     }
+    if crossbar.request_granularity == RequestGranularity::Line {
+        found.extend(without_lines(machine).map(|why| {
+            format!("interconnect.request_granularity = \"line\": {why}, or \"sector\"")
+        }));
+    }
     found
+}
+
+/// What a machine needs for requests by line and lacks, if anything.
+fn without_lines(machine: &Machine) -> Option<&'static str> {
+    let sectored = |cache: &Cache| (cache.line_bytes, cache.sector_bytes) == (128, 32);
+    if !sectored(&machine.l1.cache) || !sectored(&machine.l2.cache) {
+        return Some("expected lines of 128 bytes and sectors of 32 in L1 and L2");
+    }
+    if machine.interconnect.allocation == Allocation::Matched {
+        return Some("expected interconnect.allocation = \"independent\"");
+    }
+    (machine.l1.bank_bytes != 0).then_some("expected l1.bank_bytes = 0")
 }
 
 /// Why the write policies of one cache contradict each other, if they do.

@@ -282,6 +282,27 @@ pub struct Interconnect {
     /// Who may cross in one cycle.
     #[serde(default, skip_serializing_if = "Allocation::is_independent")]
     pub allocation: Allocation,
+    /// What one packet asks for.
+    #[serde(default, skip_serializing_if = "RequestGranularity::is_sector")]
+    pub request_granularity: RequestGranularity,
+}
+
+/// What one packet between an SM and the L2 asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestGranularity {
+    /// A sector of the caches, as in Accel-Sim.
+    #[default]
+    Sector,
+    /// All sectors of a line that a warp instruction asks for, where they lie in one slice. The
+    /// answer has as many flits as its sectors need; queues count sectors.
+    Line,
+}
+
+impl RequestGranularity {
+    fn is_sector(&self) -> bool {
+        *self == Self::Sector
+    }
 }
 
 /// Which packets may cross in one cycle.

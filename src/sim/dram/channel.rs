@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use super::arbiter::{self, COLUMN, Candidates, NextCommand, Pick, ROW, RequestOrder};
 use super::device::{CLOSED, Device};
 use super::migration::MigrationBanks;
-use super::queue::{KINDS, NONE, Queue, READ, WRITE, WriteDrain};
+use super::queue::{Entry, KINDS, NONE, Queue, READ, WRITE, WriteDrain};
 use super::refresh::RefreshTimer;
-use super::{ChannelCounters, Done, Issued, Request};
+use super::{Block, ChannelCounters, Done, Issued, Request};
 use crate::config::{Command, ControllerOptions, MemoryStandard, PagePolicy};
 use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
@@ -135,15 +135,52 @@ impl Channel {
     /// True when a request of that kind would be accepted now.
     #[must_use]
     pub fn room(&self, write: bool) -> bool {
+        self.places(write) > 0
+    }
+
+    /// Requests of a kind that would be accepted now.
+    fn places(&self, write: bool) -> u32 {
         let [reads, writes] = self.queue.waiting;
         if self.answered.len() >= MAX_ABSORBED {
-            return false;
+            return 0;
         }
-        match (self.options.unified_queue, write) {
-            (true, _) => reads + writes < self.options.read_queue,
-            (false, false) => reads < self.options.read_queue,
-            (false, true) => writes < self.options.write_queue,
+        let (places, taken) = match (self.options.unified_queue, write) {
+            (true, _) => (self.options.read_queue, reads + writes),
+            (false, false) => (self.options.read_queue, reads),
+            (false, true) => (self.options.write_queue, writes),
+        };
+        places.saturating_sub(taken)
+    }
+
+    /// Offers accesses to one row at clock `now`, as [`Channel::push`] of one after the other
+    /// does; returns those that were not accepted, one bit each.
+    ///
+    /// # Panics
+    /// As [`Channel::push`].
+    pub fn push_block(&mut self, now: u64, block: Block) -> u8 {
+        let Block { request, mut columns } = block;
+        let options = &self.options;
+        let apart = options.posted_writes || options.forward || options.merge;
+        if apart || options.bank_queue > 0 || columns.count_ones() == 1 {
+            while columns != 0 {
+                let column = request.column + columns.trailing_zeros();
+                if !self.push(now, Request { column, ..request }) {
+                    break;
+                }
+                columns &= columns - 1;
+            }
+            return columns;
         }
+        let mut left = columns;
+        for _ in 0..self.places(request.write).min(columns.count_ones()) {
+            left &= left - 1;
+        }
+        if left != columns {
+            let bank = self.shape.bank(&request);
+            let row = request.row & (u32::MAX >> 1);
+            self.enqueue(now, (bank, request), (row, request.column, columns & !left));
+        }
+        left
     }
 
     /// Offers a request at clock `now`; false when its queue is full.
@@ -168,12 +205,18 @@ impl Channel {
         if (self.options.forward || self.options.merge) && self.absorb(now, bank, kind, &request) {
             return true;
         }
+        self.enqueue(now, (bank, request), (request.row, request.column, 1));
+        true
+    }
+
+    /// Puts accesses to one row of a bank into the queue, which has room.
+    fn enqueue(&mut self, now: u64, (bank, request): (usize, Request), place: (u32, u32, u8)) {
+        let kind = usize::from(request.write);
         let mut switches = self.drain.update(now, self.queue.sizes());
         if switches {
             self.forget_plan();
         }
         let open = self.device.open_row(bank);
-        let place = (request.row, request.column);
         let is_candidate = self.queue.push((bank, kind), request.token, place, open);
         self.busy |= 1 << bank;
         switches |= self.drain.change(now, self.queue.sizes()) || self.fill_bank_queues();
@@ -186,7 +229,6 @@ impl Channel {
             arbiter::plan(self, now + 1);
             self.sleep(now);
         }
-        true
     }
 
     /// Moves requests into the banks' own queues, where these are limited.
@@ -390,7 +432,7 @@ impl Channel {
             self.order.sent(to_u32(bank));
             row = self.queue.entry(entry).row;
             if command.is_column() {
-                column = self.queue.entry(entry).column;
+                column = self.queue.entry(entry).column();
             }
         } else if command == Command::Activate {
             row = self.migrating.rows[bank];
@@ -418,7 +460,7 @@ impl Channel {
         }
         let closing = if pick.kind == READ { Command::ReadClose } else { Command::WriteClose };
         let other = self.queue.list(pick.bank, READ + WRITE - pick.kind).hit;
-        let more = self.queue.hits_behind(pick.entry);
+        let more = self.queue.entry(pick.entry).has_more() || self.queue.hits_behind(pick.entry);
         let legal = self.device.earliest(closing, pick.bank) <= clock;
         if other == NONE && !more && legal { closing } else { pick.command }
     }
@@ -478,6 +520,13 @@ impl Channel {
         let counter = if write { &mut self.counters.writes } else { &mut self.counters.reads };
         *counter += 1;
         self.counters.busy_clocks += self.shape.burst_clocks;
+        let end = if write { clock } else { clock + self.shape.read_clocks };
+        if self.queue.entry(entry).has_more() {
+            let Entry { token, touched, .. } = *self.queue.entry(entry);
+            done.push(Done { token, clock: end, row_hit: !touched });
+            self.queue.serve_one(kind, entry);
+            return;
+        }
         let open = self.device.open_row(bank);
         self.queue.remove(bank, kind, entry, open);
         if open == CLOSED {
@@ -489,7 +538,6 @@ impl Channel {
         if self.queue.is_empty(bank) {
             self.busy &= !(1 << bank);
         }
-        let end = if write { clock } else { clock + self.shape.read_clocks };
         self.finish(entry, write, end, done);
     }
 

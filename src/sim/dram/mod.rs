@@ -40,6 +40,16 @@ pub struct Request {
     pub column: u32,
 }
 
+/// Several accesses of one row that are offered together: to the columns from that of
+/// `request` on, one bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The access to the first column. It is only made when its bit is set.
+    pub request: Request,
+    /// Columns, one bit each, the lowest for that of `request`.
+    pub columns: u8,
+}
+
 /// A served access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {

@@ -15,15 +15,18 @@ pub(super) const READ: usize = 0;
 /// Index of the writes' list of a bank.
 pub(super) const WRITE: usize = 1;
 
-/// One waiting access.
+/// One waiting access, or several to one row that were offered together and are served one
+/// after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// The caller's number for it.
     pub(super) token: u32,
     /// Row of its bank.
     pub(super) row: u32,
-    /// Access within the row.
-    pub(super) column: u32,
+    /// First access within the row.
+    first_column: u32,
+    /// Accesses from there on that are not served yet, one bit each.
+    columns: u8,
     /// The next entry of its list, or the next request merged into the same one.
     pub(super) next: u32,
     previous: u32,
@@ -35,6 +38,20 @@ pub(super) struct Entry {
     pub(super) touched: bool,
     /// It opened its row and no longer counts for its queue.
     pub(super) left_queue: bool,
+}
+
+impl Entry {
+    /// The access within the row that is served next.
+    #[inline]
+    pub(super) fn column(&self) -> u32 {
+        self.first_column + self.columns.trailing_zeros()
+    }
+
+    /// True when it has further accesses behind that.
+    #[inline]
+    pub(super) fn has_more(&self) -> bool {
+        self.columns & self.columns.wrapping_sub(1) != 0
+    }
 }
 
 /// The waiting accesses of one bank and kind.
@@ -134,11 +151,12 @@ impl Queue {
     }
 
     /// A new entry that is in no list; freed ones are used again.
-    fn allocate(&mut self, token: u32, row: u32, column: u32) -> u32 {
+    fn allocate(&mut self, token: u32, row: u32, (first_column, columns): (u32, u8)) -> u32 {
         let entry = Entry {
             token,
             row,
-            column,
+            first_column,
+            columns,
             next: NONE,
             previous: NONE,
             merged: NONE,
@@ -169,10 +187,10 @@ impl Queue {
         &mut self,
         (bank, kind): (usize, usize),
         token: u32,
-        (row, column): (u32, u32),
+        (row, column, columns): (u32, u32, u8),
         open: u32,
     ) -> bool {
-        let at = self.allocate(token, row, column);
+        let at = self.allocate(token, row, (column, columns));
         let limited = self.limited();
         let list = &mut self.lists[bank][kind];
         let (tail, first) = (list.tail, list.length == 0);
@@ -189,8 +207,8 @@ impl Queue {
             self.entry_mut(at).previous = tail;
             self.entry_mut(tail).next = at;
         }
-        self.total[kind] += 1;
-        self.waiting[kind] += 1;
+        self.total[kind] += columns.count_ones();
+        self.waiting[kind] += columns.count_ones();
         if limited { self.place(bank, kind, open) } else { first || hits }
     }
 
@@ -245,6 +263,15 @@ impl Queue {
         }
         self.filling = [!self.filling[READ], self.filling[READ]];
         true
+    }
+
+    /// The next access of an entry that has more is served: it stays.
+    pub(super) fn serve_one(&mut self, kind: usize, at: u32) {
+        let entry = &mut self.entries[at as usize];
+        entry.columns &= entry.columns - 1;
+        entry.touched = false;
+        self.total[kind] -= 1;
+        self.waiting[kind] -= u32::from(!entry.left_queue);
     }
 
     /// Removes an access from its list; it keeps its content until released.
@@ -326,12 +353,12 @@ impl Queue {
     /// The waiting access to a row and column.
     pub(super) fn find(&self, bank: usize, kind: usize, row: u32, column: u32) -> u32 {
         let head = self.lists[bank][kind].head;
-        self.search(head, u32::MAX, |entry| (entry.row, entry.column) == (row, column))
+        self.search(head, u32::MAX, |entry| (entry.row, entry.column()) == (row, column))
     }
 
     /// Merges a request into the waiting access `with`.
     pub(super) fn merge(&mut self, with: u32, token: u32) {
-        let at = self.allocate(token, self.entry(with).row, self.entry(with).column);
+        let at = self.allocate(token, self.entry(with).row, (self.entry(with).column(), 1));
         self.entry_mut(at).next = self.entry(with).merged;
         self.entry_mut(with).merged = at;
     }
@@ -341,7 +368,7 @@ impl Queue {
         let entry = self.entry_mut(at);
         if !entry.left_queue {
             entry.left_queue = true;
-            self.waiting[kind] -= 1;
+            self.waiting[kind] -= entry.columns.count_ones();
         }
     }
 }

@@ -101,10 +101,12 @@ impl<'a> Gpu<'a> {
         let memory = (standard, mapping);
         let shared_state =
             setup::shared_state(machine, feed, (count, &app_of), memory, part.as_ref());
+        let block_bytes = shared_state.memory_system.block_bytes();
+        let sm = |id| Sm::new(id, machine, block_bytes);
         Ok(Self {
             machine,
             feed,
-            sms: (0..machine.dispatch.sms).map(|id| Sm::new(id, machine)).collect(),
+            sms: (0..machine.dispatch.sms).map(sm).collect(),
             shared_state,
             decision_counters: DecisionCounters::new(count, sms),
             first_runs: vec![None; grids.len()],

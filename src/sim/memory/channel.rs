@@ -8,7 +8,7 @@ use gpumodel_core::units::{ClockRatio, Cycle, SECTOR_BYTES, to_u16, to_usize};
 
 use super::page_copy::PageCopies;
 use super::{Counts, Events, granule, kilohertz};
-use crate::dram::{Channel, ChannelCounters, Done, Request};
+use crate::dram::{Block, Channel, ChannelCounters, Done, Request};
 use crate::gpu::event_queue::Event;
 use crate::slab::Slab;
 
@@ -23,6 +23,8 @@ pub(super) struct Transfer {
     pub(super) parts: u8,
     /// Accesses that are not served yet.
     pub(super) remaining: u8,
+    /// Sectors of the line at `address` that a read brings, one bit each.
+    pub(super) sectors: u8,
     pub(super) slice: u16,
     pub(super) kernel: u32,
     pub(super) write: bool,
@@ -186,9 +188,7 @@ impl Channels {
         port.controller.advance(edge, &mut self.done);
         while let Some(&number) = port.arrived.front() {
             let transfer = self.transfers.get_mut(number);
-            while transfer.parts != 0 && port.controller.push(edge, request(number, transfer)) {
-                transfer.parts &= transfer.parts - 1;
-            }
+            transfer.parts = port.controller.push_block(edge, block(number, transfer));
             if transfer.parts != 0 {
                 break;
             }
@@ -270,8 +270,9 @@ impl Channels {
     }
 }
 
-fn request(token: u32, transfer: &Transfer) -> Request {
+fn block(token: u32, transfer: &Transfer) -> Block {
     let Location { pseudo_channel, bank_group, bank, row, column, .. } = transfer.place;
-    let column = column | transfer.parts.trailing_zeros();
-    Request { token, write: transfer.write, pseudo_channel, bank_group, bank, row, column }
+    let write = transfer.write;
+    let request = Request { token, write, pseudo_channel, bank_group, bank, row, column };
+    Block { request, columns: transfer.parts }
 }

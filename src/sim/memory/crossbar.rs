@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use crate::config::{Allocation, Machine};
+use crate::config::{Allocation, Machine, RequestGranularity};
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
 
 use super::fixed_point;
@@ -38,14 +38,16 @@ struct Source {
     /// Packets that cannot leave yet, by value: reading a long queue by number would touch
     /// memory far apart.
     waiting: VecDeque<Packet>,
+    /// Sectors that those ask for.
+    waiting_sectors: u32,
     /// SMs that found the port full.
     refused: Vec<u16>,
 }
 
-/// Places in front of one slice.
+/// Places in front of one slice, one per sector: with one, a packet of several may leave.
 #[derive(Debug)]
 struct Destination {
-    credits: u32,
+    credits: i64,
     /// Source ports whose first packet waits for a place here, oldest first.
     blocked: VecDeque<u16>,
 }
@@ -149,6 +151,8 @@ pub(super) struct Crossbar {
     input_queue: u64,
     /// Port time that may be reserved ahead at an answer port: its queue.
     answer_limit: u64,
+    /// Requests go by line; else by sector.
+    by_line: bool,
 }
 
 impl Crossbar {
@@ -168,7 +172,10 @@ impl Crossbar {
         Self {
             sources: (0..ports).map(|_| Source::default()).collect(),
             destinations: slices
-                .map(|_| Destination { credits: credits.max(1), blocked: VecDeque::new() })
+                .map(|_| Destination {
+                    credits: i64::from(credits.max(1)),
+                    blocked: VecDeque::new(),
+                })
                 .collect(),
             answers: vec![0; to_usize(machine.l2.slices)],
             ejects: vec![0; ports],
@@ -186,6 +193,7 @@ impl Crossbar {
                 u64::from(flits(bytes, spec.flit_bytes)) * flit_time
             }),
             input_queue: u64::from(spec.input_queue.max(1)),
+            by_line: spec.request_granularity == RequestGranularity::Line,
         }
     }
 
@@ -202,7 +210,7 @@ impl Crossbar {
         let port = self.port_of(sm);
         let limit = self.input_queue * self.flit_time;
         let source = &mut self.sources[usize::from(port)];
-        if source.waiting.len() as u64 >= self.input_queue {
+        if u64::from(source.waiting_sectors) >= self.input_queue {
             if !source.refused.contains(&sm) {
                 source.refused.push(sm);
             }
@@ -226,13 +234,13 @@ impl Crossbar {
             source.transit = packet.ready.saturating_sub(now) << SHIFT;
         }
         let destination = &mut self.destinations[usize::from(packet.slice)];
-        if !source.waiting.is_empty() {
+        let first = source.waiting.is_empty();
+        if !first || destination.credits <= 0 {
             source.waiting.push_back(*packet);
-            return Departure::Waits;
-        }
-        if destination.credits == 0 {
-            source.waiting.push_back(*packet);
-            destination.blocked.push_back(port);
+            source.waiting_sectors += packet.units();
+            if first {
+                destination.blocked.push_back(port);
+            }
             return Departure::Waits;
         }
         Departure::At(self.depart(port, packet, packet.ready, false))
@@ -240,9 +248,9 @@ impl Crossbar {
 
     /// When a packet that leaves its port arrives. `late`: it has waited for a place.
     fn depart(&mut self, port: u16, packet: &Packet, ready: Cycle, late: bool) -> Cycle {
-        self.destinations[usize::from(packet.slice)].credits -= 1;
-        let sectors = if packet.kind.carries_data() { packet.sectors } else { 0 };
-        let time = self.packet_times[usize::from(sectors)];
+        self.destinations[usize::from(packet.slice)].credits -= i64::from(packet.units());
+        let sectors = if packet.kind.carries_data() { packet.sectors_moved() } else { 0 };
+        let time = self.packet_times[to_usize(sectors)];
         let source = &mut self.sources[usize::from(port)];
         let (free_at, ready) = (&mut source.free_at, ready << SHIFT);
         let Some(matching) = &mut self.matching else {
@@ -260,27 +268,39 @@ impl Crossbar {
         ceil(start + lead + time + self.latency)
     }
 
-    /// A place in front of `slice` is free again. Packets that leave now are appended to
+    /// Places of so many sectors in front of `slice` are free again. Packets that leave now are appended to
     /// `departed` with their arrival, SMs that may try again to `woken`.
     pub(super) fn release(
         &mut self,
         slice: u16,
+        sectors: u32,
         now: Cycle,
         departed: &mut Vec<(Packet, Cycle)>,
         woken: &mut Vec<u16>,
     ) {
-        self.destinations[usize::from(slice)].credits += 1;
-        let Some(port) = self.destinations[usize::from(slice)].blocked.pop_front() else { return };
+        let destination = &mut self.destinations[usize::from(slice)];
+        destination.credits += i64::from(sectors);
+        while self.destinations[usize::from(slice)].credits > 0
+            && let Some(port) = self.destinations[usize::from(slice)].blocked.pop_front()
+        {
+            self.unblock(port, now, departed);
+            woken.append(&mut self.sources[usize::from(port)].refused);
+        }
+    }
+
+    /// Lets the packets that wait at a port leave until one has no place.
+    fn unblock(&mut self, port: u16, now: Cycle, departed: &mut Vec<(Packet, Cycle)>) {
         while let Some(&packet) = self.sources[usize::from(port)].waiting.front() {
             let destination = &mut self.destinations[usize::from(packet.slice)];
-            if destination.credits == 0 {
+            if destination.credits <= 0 {
                 destination.blocked.push_back(port);
                 break;
             }
-            self.sources[usize::from(port)].waiting.pop_front();
+            let source = &mut self.sources[usize::from(port)];
+            source.waiting.pop_front();
+            source.waiting_sectors -= packet.units();
             departed.push((packet, self.depart(port, &packet, packet.ready.max(now), true)));
         }
-        woken.append(&mut self.sources[usize::from(port)].refused);
     }
 
     /// Sends an answer that is ready at cycle `at` and returns when it arrives at its SM.
@@ -311,6 +331,12 @@ impl Crossbar {
         let time = self.answer_time(packet);
         let port = self.port_of(packet.sm);
         let free_at = &mut self.ejects[usize::from(port)];
+        if self.by_line {
+            // The first flit goes on while the others come.
+            let start = (now << SHIFT).saturating_sub(time - self.flit_time).max(*free_at);
+            *free_at = start + time;
+            return ceil(start + time - self.flit_time).max(now);
+        }
         let start = (now << SHIFT).max(*free_at);
         *free_at = start + time;
         // The last flit of an answer that finds the port free has just arrived.
@@ -318,8 +344,8 @@ impl Crossbar {
     }
 
     fn answer_time(&self, packet: &Packet) -> u64 {
-        let sectors = if packet.kind.answer_carries_data() { packet.sectors } else { 0 };
-        self.packet_times[usize::from(sectors)]
+        let sectors = if packet.kind.answer_carries_data() { packet.sectors_moved() } else { 0 };
+        self.packet_times[to_usize(sectors)]
     }
 }
 
@@ -361,6 +387,7 @@ mod tests {
             kernel: 0,
             bytes: 0,
             sectors: 1,
+            mask: 0,
             sm,
             slice,
             kind: RequestKind::Read,
@@ -372,7 +399,7 @@ mod tests {
     /// Frees a place in front of `slice`: the SMs and slices of the packets that leave.
     fn release(crossbar: &mut Crossbar, slice: u16, now: Cycle) -> Vec<(u16, u16)> {
         let (mut departed, mut woken) = (Vec::new(), Vec::new());
-        crossbar.release(slice, now, &mut departed, &mut woken);
+        crossbar.release(slice, 1, now, &mut departed, &mut woken);
         departed.iter().map(|(packet, _)| (packet.sm, packet.slice)).collect()
     }
 

@@ -9,10 +9,10 @@ mod slice;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{AddressMap, Machine, MemoryStandard};
-use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_usize};
+use crate::config::{AddressMap, Machine, MemoryStandard, RequestGranularity};
+use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u8, to_u16, to_u32, to_u64, to_usize};
 
-use crate::cache::WriteBack;
+use crate::cache::{WriteBack, bits};
 use crate::counters::{CacheCounts, KernelCounts};
 use crate::dram::ChannelCounters;
 use crate::gpu::event_queue::{Event, EventQueue};
@@ -23,7 +23,10 @@ use channel::{Channels, Transfer};
 use crossbar::{Crossbar, Departure};
 use page_copy::PageCopies;
 pub use slice::PresumedL2Hits;
-use slice::{Outcome, Slice};
+use slice::{Arrived, Outcome, Slice};
+
+/// Bytes of a line of caches between which requests go by line.
+const LINE_BYTES: u64 = 4 * SECTOR_BYTES;
 
 /// The event queue of a run.
 pub(crate) type Events = EventQueue<Event>;
@@ -47,10 +50,16 @@ pub(crate) struct MemorySystem {
     granule: u64,
     /// Accesses of the memory that hold a sector of the caches.
     columns: u32,
+    /// Requests go by line; else by sector.
+    by_line: bool,
+    /// Aligned blocks of so many bytes lie in one slice.
+    block_bytes: u64,
+    /// Where requests go by line: aligned blocks of so many bytes lie side by side in one row.
+    transfer_bytes: u64,
     /// Cycles from a request's arrival until its slice looks it up.
     latency: Cycle,
     packets: Slab<Packet>,
-    answers: Vec<(u32, Cycle)>,
+    answers: Vec<Arrived>,
     /// Packets that leave their ports while a slice works, with their arrival.
     departed: Vec<(Packet, Cycle)>,
     /// SMs whose ports may send again.
@@ -71,16 +80,23 @@ impl MemorySystem {
         let access_bytes = standard.bytes_per_access;
         // Clones of a slice share the tables of its set index.
         let slice = Slice::new(machine, &mapping, access_bytes);
+        let blocks = [LINE_BYTES, LINE_BYTES / 2, SECTOR_BYTES];
+        let largest = |whole: fn(&AddressMap, u64) -> bool| {
+            blocks.into_iter().find(|&bytes| whole(&mapping, bytes)).unwrap_or(SECTOR_BYTES)
+        };
         Self {
             crossbar: Crossbar::new(machine),
             slices: vec![slice; to_usize(machine.l2.slices)],
             channels: Channels::new(machine, standard, slices_per_channel, copies),
-            mapping,
+            mapping: Arc::clone(&mapping),
             slices_per_channel,
             channel_of: (0..machine.l2.slices).map(|slice| slice / slices_per_channel).collect(),
             sector_bytes: machine.l2.cache.sector_bytes,
             granule: granule(access_bytes),
             columns: (machine.l2.cache.sector_bytes / access_bytes).clamp(1, 4),
+            by_line: machine.interconnect.request_granularity == RequestGranularity::Line,
+            block_bytes: largest(AddressMap::keeps_in_slice),
+            transfer_bytes: largest(AddressMap::keeps_whole).max(granule(access_bytes)),
             latency: u64::from(machine.l2.latency_cycles),
             packets: Slab::new(),
             answers: Vec::new(),
@@ -129,49 +145,99 @@ impl MemorySystem {
         }
     }
 
+    /// Aligned blocks of so many bytes, a line at most, lie in one slice.
+    pub(crate) fn block_bytes(&self) -> u64 {
+        self.block_bytes
+    }
+
     /// Serves the requests in front of a slice until one must wait.
     fn work_slice(&mut self, number: u16, events: &mut Events, counts: &mut Counts) {
-        let now = events.now();
         while let Some(&packet) = self.slices[usize::from(number)].waiting.front() {
             if !self.may_serve(number, events) {
                 break;
             }
-            let launch = &mut counts[to_usize(packet.kernel)];
-            let before = is_state(packet.virtual_address).then_some(launch.l2);
-            let counters = launch.slice_counts(&packet);
-            let head = self.packets.insert(packet);
-            let presumed = self.is_presumed_hit(&packet);
-            let presumed_read = presumed && packet.kind == RequestKind::Read;
-            self.passed += u64::from(presumed_read) * u64::from(packet.sectors);
-            let slice = &mut self.slices[usize::from(number)];
-            let outcome = match presumed {
-                true => slice.pass(&packet, now, counters),
-                false => slice.serve(head, &packet, now, counters),
-            };
-            before.iter().for_each(|before| launch.count_state(before));
-            match outcome {
-                Outcome::Refused => {
-                    self.packets.remove(head);
-                    break;
-                }
-                Outcome::Answer(at) => self.answer(head, &packet, at, events),
-                Outcome::Merged => {}
-                Outcome::Fetch(at) => self.fetch(&packet, at, events),
+            let all = self.slices[usize::from(number)].sectors_of(&packet);
+            let presumed = self.presumed_hits(&packet, all);
+            let asked = if presumed == 0 { all } else { presumed };
+            let outcome = self.look_up(&packet, (asked, presumed != 0), events.now(), counts);
+            let refused = outcome.refused;
+            if refused == asked {
+                break;
             }
+            self.follow(&packet, asked, outcome, events);
             let slice = &mut self.slices[usize::from(number)];
-            slice.waiting.pop_front();
+            let left = all & !asked | refused;
+            match slice.waiting.front_mut().filter(|_| left != 0) {
+                Some(first) => *first = packet.with_mask(left),
+                None => drop(slice.waiting.pop_front()),
+            }
             if slice.has_write_backs() {
                 self.write_back(number, packet.kernel, events);
             }
-            self.release(number, now, events);
+            self.release(number, (asked & !refused).count_ones(), events);
+            if refused != 0 {
+                break;
+            }
         }
     }
 
-    /// Whether CTAs outside the run keep the sector of a request in the cache.
-    fn is_presumed_hit(&self, packet: &Packet) -> bool {
+    /// Looks the sectors `asked` of a request up at its slice, or takes them as `presumed` hits.
+    /// Its number is the next of the packets.
+    #[inline]
+    fn look_up(
+        &mut self,
+        packet: &Packet,
+        (asked, presumed): (u8, bool),
+        now: Cycle,
+        counts: &mut Counts,
+    ) -> Outcome {
+        let launch = &mut counts[to_usize(packet.kernel)];
+        let before = is_state(packet.virtual_address).then_some(launch.l2);
+        let head = self.packets.next();
+        let slice = &mut self.slices[usize::from(packet.slice)];
+        let counters = launch.slice_counts(packet);
+        let outcome = if presumed {
+            let sectors = u64::from(asked.count_ones()) * u64::from(packet.sectors);
+            self.passed += if packet.kind == RequestKind::Read { sectors } else { 0 };
+            slice.pass(packet, asked, now, counters)
+        } else {
+            slice.serve(head, packet, asked, now, counters)
+        };
+        before.iter().for_each(|before| launch.count_state(before));
+        outcome
+    }
+
+    /// Sends what the look-up of a request leads to.
+    #[inline]
+    fn follow(&mut self, packet: &Packet, asked: u8, outcome: Outcome, events: &mut Events) {
+        let Outcome { answered, fetched, refused, at } = outcome;
+        let waits = asked & !(answered | refused);
+        if fetched != 0 {
+            self.fetch(packet, fetched, at, events);
+        }
+        if waits != 0 {
+            // It has the number that its waiter was given.
+            let part = if packet.mask == 0 { *packet } else { packet.with_mask(waits) };
+            self.packets.insert(part);
+        }
+        if answered != 0 {
+            let part = if packet.mask == 0 { *packet } else { packet.with_mask(answered) };
+            let number = self.packets.insert(part);
+            self.answer(number, &part, at, events);
+        }
+    }
+
+    /// Those of the sectors of a request that CTAs outside the run keep in the cache.
+    fn presumed_hits(&self, packet: &Packet, asked: u8) -> u8 {
+        let Some(set) = &self.presumed_l2_hits else { return 0 };
         let bytes = u64::from(self.sector_bytes);
-        let start = packet.address / bytes * bytes;
-        self.presumed_l2_hits.as_ref().is_some_and(|set| set.holds(start, bytes))
+        if packet.mask == 0 {
+            let start = packet.address / bytes * bytes;
+            return if set.holds(start, bytes) { asked } else { 0 };
+        }
+        let line = packet.address / LINE_BYTES * LINE_BYTES;
+        let holds = |sector: &usize| set.holds(line + to_u64(*sector) * bytes, bytes);
+        bits(asked).filter(holds).fold(0, |all, sector| all | 1 << sector)
     }
 
     /// Whether the ports behind a slice have room; otherwise it is woken later.
@@ -196,10 +262,10 @@ impl MemorySystem {
         self.work_slice(slice, events, counts);
     }
 
-    /// Frees a place in front of a slice: ports that waited for it send.
-    fn release(&mut self, slice: u16, now: Cycle, events: &mut Events) {
+    /// Frees places of so many sectors in front of a slice: ports that waited for them send.
+    fn release(&mut self, slice: u16, sectors: u32, events: &mut Events) {
         let Self { crossbar, packets, departed, woken, latency, .. } = self;
-        crossbar.release(slice, now, departed, woken);
+        crossbar.release(slice, sectors, events.now(), departed, woken);
         for (packet, cycle) in departed.drain(..) {
             let number = packets.insert(packet);
             events.schedule(cycle + *latency, Event::Arrive { packet: number });
@@ -246,12 +312,20 @@ impl MemorySystem {
 
     /// The data of a read arrives at its slice from memory.
     pub(crate) fn on_fill(&mut self, transfer: u32, events: &mut Events, counts: &mut Counts) {
-        let Transfer { address, slice, kernel, .. } = self.channels.remove(transfer);
+        let Transfer { address, sectors, slice, kernel, .. } = self.channels.remove(transfer);
         let mut answers = std::mem::take(&mut self.answers);
-        self.slices[usize::from(slice)].fill(address, events.now(), &mut answers);
-        for &(number, at) in &answers {
+        self.slices[usize::from(slice)].fill(address, sectors, events.now(), &mut answers);
+        for &Arrived { packet: number, sectors, at } in &answers {
             let packet = *self.packets.get(number);
-            self.answer(number, &packet, at, events);
+            let left = packet.mask & !sectors;
+            if left == 0 {
+                self.answer(number, &packet, at, events);
+            } else {
+                *self.packets.get_mut(number) = packet.with_mask(left);
+                let part = packet.with_mask(sectors);
+                let number = self.packets.insert(part);
+                self.answer(number, &part, at, events);
+            }
         }
         answers.clear();
         self.answers = answers;
@@ -261,35 +335,95 @@ impl MemorySystem {
         self.work_slice(slice, events, counts);
     }
 
-    /// Fetches what a request lacks in its slice.
-    fn fetch(&mut self, packet: &Packet, at: Cycle, events: &mut Events) {
-        let all = self.parts(u32::MAX);
-        let transfer = self.transfer(packet.address, all, (packet.slice, packet.kernel));
-        self.channels.send(transfer, at, events);
+    /// Fetches the sectors, one bit each in their line, that a request lacks in its slice.
+    fn fetch(&mut self, packet: &Packet, sectors: u8, at: Cycle, events: &mut Events) {
+        let number = (packet.slice, packet.kernel);
+        if !self.by_line {
+            let all = self.parts(u32::MAX);
+            let transfer = self.transfer(packet.address, (all, sectors), number);
+            return self.channels.send(transfer, at, events);
+        }
+        let line = packet.address / LINE_BYTES * LINE_BYTES;
+        let each = to_u32(self.transfer_bytes / SECTOR_BYTES);
+        let mut left = sectors;
+        while left != 0 {
+            let first = left.trailing_zeros() & !(each - 1);
+            let block = sectors & (u8::MAX >> (8 - each) << first);
+            left &= !block;
+            let address = line + u64::from(first) * SECTOR_BYTES;
+            let parts = bits(block).fold(0, |parts, sector| {
+                parts | self.parts_at(to_u64(sector) * SECTOR_BYTES, u32::MAX)
+            });
+            let transfer = self.transfer(address, (parts, block), number);
+            self.channels.send(transfer, at, events);
+        }
     }
 
-    /// Sends what a slice writes to memory, in as few accesses as hold it.
+    /// The accesses of a block of transfers that hold `bytes` (a bit for each 1/32) of the sector
+    /// at `address`, one bit each.
+    fn parts_at(&self, address: u64, bytes: u32) -> u8 {
+        let inside = address & (self.transfer_bytes - 1);
+        if self.columns > 1 {
+            return self.parts(bytes) << (to_u32(inside / SECTOR_BYTES) * self.columns);
+        }
+        1 << (inside / self.granule)
+    }
+
+    /// Sends what a slice writes to memory, in as few accesses as hold it, those of one block
+    /// together.
     fn write_back(&mut self, number: u16, kernel: u32, events: &mut Events) {
-        let mut sent = u64::MAX;
+        let block = if self.by_line { self.transfer_bytes } else { self.granule };
+        let mut open: Option<(u64, u8, Cycle)> = None;
         while let Some((write_back, at)) = self.slices[usize::from(number)].next_write_back() {
             let WriteBack { address, bytes } = write_back;
-            if address / self.granule != sent {
-                sent = address / self.granule;
-                let parts = self.parts(bytes);
-                let transfer = self.transfer(address, parts, (number, kernel));
-                self.channels.send(Transfer { write: true, ..transfer }, at, events);
+            let parts =
+                if self.by_line { self.parts_at(address, bytes) } else { self.parts(bytes) };
+            match &mut open {
+                Some((first, written, _)) if *first / block == address / block => {
+                    *written |= if self.by_line { parts } else { 0 };
+                }
+                _ => {
+                    let next = Some((address, parts, at));
+                    self.write(std::mem::replace(&mut open, next), (number, kernel), events);
+                }
             }
         }
+        self.write(open, (number, kernel), events);
     }
 
-    /// A read of the accesses `parts` from `address` on.
-    fn transfer(&self, address: u64, parts: u8, (slice, kernel): (u16, u32)) -> Transfer {
+    /// Writes the accesses `parts` of the block of an address, where there is one.
+    fn write(&mut self, block: Option<(u64, u8, Cycle)>, number: (u16, u32), events: &mut Events) {
+        let Some((address, parts, at)) = block else { return };
+        let transfer = self.transfer(address, (parts, 0), number);
+        self.channels.send(Transfer { write: true, ..transfer }, at, events);
+    }
+
+    /// A read of the accesses `parts` of the block of `address`, which hold `sectors` of its line.
+    fn transfer(
+        &self,
+        address: u64,
+        (parts, sectors): (u8, u8),
+        (slice, kernel): (u16, u32),
+    ) -> Transfer {
         let mut place = self.mapping.locate(address);
-        if self.columns > 1 {
-            place.column &= !(self.columns - 1);
+        let columns = if self.by_line {
+            to_u32(self.transfer_bytes / self.mapping.access_bytes())
+        } else {
+            self.columns
+        };
+        place.column &= !(columns.max(1) - 1);
+        let remaining = to_u8(parts.count_ones());
+        Transfer {
+            address,
+            place,
+            parts,
+            sectors,
+            remaining,
+            slice,
+            kernel,
+            write: false,
+            flushes: 0,
         }
-        let remaining = u8::try_from(parts.count_ones()).unwrap_or(u8::MAX);
-        Transfer { address, place, parts, remaining, slice, kernel, write: false, flushes: 0 }
     }
 
     /// The accesses of the memory that hold `bytes` (a bit for each 1/32) of a sector of the

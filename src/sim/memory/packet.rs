@@ -1,6 +1,6 @@
 //! What travels between SMs, slices and channels.
 
-use gpumodel_core::units::Cycle;
+use gpumodel_core::units::{Cycle, SECTOR_BYTES};
 
 /// What a request needs from the L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +49,11 @@ pub(crate) enum Origin {
     Copy,
 }
 
-/// A request of one sector of the caches (a line where they have whole ones) and, on
-/// the way back, its answer.
+/// A request of one sector of the caches (a line where they have whole ones), or of several
+/// sectors of one line, and, on the way back, its answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// Byte address of the sector in memory.
+    /// Byte address in memory of the sector, or of the lowest one.
     pub(crate) address: u64,
     /// The address before translation.
     pub(crate) virtual_address: u64,
@@ -63,10 +63,12 @@ pub(crate) struct Packet {
     pub(crate) operation: u32,
     /// The launch whose counters count it.
     pub(crate) kernel: u32,
-    /// The written part of it, one bit for each 1/32.
+    /// The written part of each sector of the caches, one bit for each 1/32.
     pub(crate) bytes: u32,
-    /// Sectors of 32 bytes that are read or written.
-    pub(crate) sectors: u16,
+    /// Sectors of 32 bytes of each sector of the caches that are read or written.
+    pub(crate) sectors: u8,
+    /// Where requests go by line: its sectors of the line, one bit each; else 0.
+    pub(crate) mask: u8,
     /// Its source: an SM, or after the last SM the page walkers, then the page copies.
     pub(crate) sm: u16,
     /// Its destination.
@@ -77,6 +79,30 @@ pub(crate) struct Packet {
     pub(crate) fills_l1: bool,
     /// Its sender.
     pub(crate) origin: Origin,
+}
+
+impl Packet {
+    /// Sectors of the caches that it asks for.
+    #[inline]
+    pub(crate) fn units(&self) -> u32 {
+        self.mask.count_ones().max(1)
+    }
+
+    /// Sectors of 32 bytes that it reads or writes.
+    #[inline]
+    pub(crate) fn sectors_moved(&self) -> u32 {
+        u32::from(self.sectors) * self.units()
+    }
+
+    /// The same request for fewer sectors of its line.
+    #[inline]
+    pub(crate) fn with_mask(self, mask: u8) -> Self {
+        let lower = u64::from(mask.trailing_zeros()) * SECTOR_BYTES;
+        let inside = u64::from(self.mask.trailing_zeros()) * SECTOR_BYTES;
+        let (address, virtual_address) =
+            (self.address - inside + lower, self.virtual_address - inside + lower);
+        Self { mask, address, virtual_address, ..self }
+    }
 }
 
 /// What waits for a memory operation.

@@ -9,39 +9,50 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::config::{AddressMap, AllocatePolicy, Machine};
-use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_usize};
+use crate::config::{AddressMap, AllocatePolicy, Machine, RequestGranularity};
+use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32};
 
 use super::{fixed_point, granule};
-use crate::cache::{Found, Merge, Mshr, Stored, TagArray, WriteBack, WriteRule};
+use crate::cache::{Found, Mshr, TagArray, WriteBack, WriteRule, bits, lowest};
 use crate::counters::CacheCounts;
 use crate::memory::packet::Packet;
 
 /// Fixed-point shift of the slice's time: 1/256 SM cycle.
 const SHIFT: u32 = 8;
 
-/// What becomes of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// Its answer leaves at this cycle.
-    Answer(Cycle),
-    /// It waits for a pending sector.
-    Merged,
-    /// Its sector must be fetched; the request leaves at this cycle.
-    Fetch(Cycle),
-    /// No MSHR entry, merge place or way is free.
-    Refused,
+/// What becomes of the sectors of a request, one bit each. What is in no mask waits for sectors
+/// that are pending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// Their answer leaves at `at`.
+    pub(super) answered: u8,
+    /// Must be fetched for it, with what the memory moves together with them; the request
+    /// leaves at `at`.
+    pub(super) fetched: u8,
+    /// No MSHR entry, merge place or way is free for them.
+    pub(super) refused: u8,
+    pub(super) at: Cycle,
 }
 
-/// A request that waits for its sector.
+/// A request that waits for its sectors.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     packet: u32,
-    /// Byte address of the sector.
-    address: u64,
-    /// It changes the sector when the data has arrived.
+    /// Sectors of the line that it waits for, one bit each.
+    sectors: u8,
+    /// It changes the sectors when the data has arrived.
     writes: bool,
     looked_up: Cycle,
+}
+
+/// Sectors that a request waited for and that have arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Arrived {
+    pub(super) packet: u32,
+    /// One bit each.
+    pub(super) sectors: u8,
+    /// When their answer leaves.
+    pub(super) at: Cycle,
 }
 
 /// One slice.
@@ -59,6 +70,11 @@ pub(super) struct Slice {
     /// Bytes that a miss fetches: those of one access of the memory, at least a sector of the
     /// cache. Each outstanding miss has so many.
     granule: u64,
+    /// An entry of outstanding misses has two to this many bytes: a line's, or the granule's
+    /// where requests go by sector.
+    entry_shift: u32,
+    /// Sectors of a granule, the part of an entry; 0 where an entry is one granule.
+    sectors_per_part: u32,
     /// Bytes of a sector of the cache.
     sector_bytes: u64,
     sectors: u64,
@@ -67,7 +83,7 @@ pub(super) struct Slice {
     pub(super) counts: CacheCounts,
     /// When write-backs of the array leave the slice.
     write_backs_at: Cycle,
-    released: Vec<Waiter>,
+    released: Vec<(Waiter, u8)>,
 }
 
 impl Slice {
@@ -79,6 +95,11 @@ impl Slice {
         tags.index_within_slice(Arc::clone(map));
         let interval = fixed_point(1, machine.clocks.l2_mhz, machine.clocks.core_mhz);
         let lines = u64::from(spec.cache.sets) * u64::from(spec.cache.ways);
+        let granule = granule(access_bytes.max(spec.cache.sector_bytes));
+        let entry_bytes = match machine.interconnect.request_granularity {
+            RequestGranularity::Sector => granule,
+            RequestGranularity::Line => u64::from(spec.cache.line_bytes),
+        };
         Self {
             tags,
             rule: WriteRule::new(&spec.cache, false),
@@ -87,7 +108,12 @@ impl Slice {
             resting: false,
             free_at: 0,
             interval: interval / u64::from(spec.accesses_per_cycle.max(1)),
-            granule: granule(access_bytes.max(spec.cache.sector_bytes)),
+            granule,
+            entry_shift: entry_bytes.trailing_zeros(),
+            sectors_per_part: match entry_bytes == granule {
+                true => 0,
+                false => to_u32(granule) / spec.cache.sector_bytes,
+            },
             sector_bytes: u64::from(spec.cache.sector_bytes),
             sectors: lines * u64::from(spec.cache.line_bytes) / SECTOR_BYTES,
             allocate: spec.cache.allocate,
@@ -102,18 +128,25 @@ impl Slice {
         self.sectors
     }
 
-    /// Looks a request up.
+    /// The sectors of a request, one bit each in its line.
+    #[inline]
+    pub(super) fn sectors_of(&self, packet: &Packet) -> u8 {
+        if packet.mask == 0 { self.tags.sector_bit(packet.address) } else { packet.mask }
+    }
+
+    /// Looks the sectors `asked` of a request up, each in its turn.
     pub(super) fn serve(
         &mut self,
         number: u32,
         packet: &Packet,
+        asked: u8,
         now: Cycle,
         counts: &mut CacheCounts,
     ) -> Outcome {
         let start = (now << SHIFT).max(self.free_at);
         let at = start >> SHIFT;
         let writes = packet.kind.carries_data();
-        let waiter = Waiter { packet: number, address: packet.address, writes, looked_up: at };
+        let waiter = Waiter { packet: number, sectors: asked, writes, looked_up: at };
         self.write_backs_at = at + 1;
         let mut counted = CacheCounts::default();
         let outcome = if writes {
@@ -121,102 +154,138 @@ impl Slice {
         } else {
             self.read(waiter, packet, &mut counted)
         };
-        if outcome != Outcome::Refused {
-            self.free_at = start + self.interval;
+        let taken = asked & !outcome.refused;
+        if taken != 0 {
+            self.free_at = start + self.interval * u64::from(taken.count_ones());
             counts.add(&counted, packet.sectors);
             self.counts.add(&counted, packet.sectors);
         }
-        outcome
+        Outcome { at: at + 1, ..outcome }
     }
 
-    /// Answers a request as a hit whatever the array holds, which does not change: CTAs
-    /// outside the run keep the sector in the cache.
+    /// Answers sectors of a request as hits whatever the array holds, which does not change:
+    /// CTAs outside the run keep them in the cache.
     pub(super) fn pass(
         &mut self,
         packet: &Packet,
+        asked: u8,
         now: Cycle,
         counts: &mut CacheCounts,
     ) -> Outcome {
         let start = (now << SHIFT).max(self.free_at);
-        self.free_at = start + self.interval;
+        let number = u64::from(asked.count_ones());
+        self.free_at = start + self.interval * number;
         let mut counted = CacheCounts::default();
         let writes = packet.kind.carries_data();
-        *(if writes { &mut counted.write_hits } else { &mut counted.read_hits }) += 1;
+        *(if writes { &mut counted.write_hits } else { &mut counted.read_hits }) += number;
         counts.add(&counted, packet.sectors);
         self.counts.add(&counted, packet.sectors);
-        Outcome::Answer((start >> SHIFT) + 1)
+        Outcome { answered: asked, at: (start >> SHIFT) + 1, ..Outcome::default() }
     }
 
     fn read(&mut self, waiter: Waiter, packet: &Packet, counts: &mut CacheCounts) -> Outcome {
-        let (line, sector) = self.place(packet.address);
-        let (found, way) = self.tags.lookup(line, sector);
-        if let (Found::Hit, Some(way)) = (found, way) {
+        let Found { way, hit, .. } =
+            self.tags.lookup(self.tags.line_of(packet.address), waiter.sectors);
+        if let Some(way) = way.filter(|_| hit != 0) {
             self.tags.touch(way);
-            counts.read_hits += 1;
-            return Outcome::Answer(waiter.looked_up + 1);
+            counts.read_hits += u64::from(hit.count_ones());
         }
-        self.wait_for_sector(waiter, packet, way, counts)
+        let mut outcome = Outcome { answered: hit, ..Outcome::default() };
+        let sectors = waiter.sectors & !hit;
+        if sectors != 0 {
+            self.wait(Waiter { sectors, ..waiter }, packet, way, &mut outcome, counts);
+        }
+        outcome
     }
 
-    /// Opens a miss: an MSHR entry, and a way where the line is absent and the slice allocates
-    /// on a miss.
-    fn fetch(&mut self, waiter: Waiter, packet: &Packet, way: Option<usize>) -> Outcome {
-        if self.outstanding.is_full() {
-            return Outcome::Refused;
-        }
-        if self.allocate == AllocatePolicy::OnMiss {
-            let line = self.tags.line_of(packet.address);
-            let Some(way) = self.tags.use_or_allocate(way, line) else {
-                return Outcome::Refused;
-            };
-            for address in self.sectors_of_access(packet.address) {
-                self.tags.mark_pending(way, self.tags.sector_of(address));
-            }
-        }
-        self.outstanding.open(packet.address / self.granule, waiter);
-        Outcome::Fetch(waiter.looked_up + 1)
-    }
-
-    /// Writes as the policies say, and read-modify-writes, whose sector must be present.
+    /// Writes as the policies say, and read-modify-writes, whose sectors must be present.
     fn write(&mut self, waiter: Waiter, packet: &Packet, counts: &mut CacheCounts) -> Outcome {
-        let place = self.place(packet.address);
+        let line = self.tags.line_of(packet.address);
+        let place = (line, waiter.sectors);
         let stored = if packet.kind.modifies() {
             self.rule.modify(&mut self.tags, place, counts)
         } else {
             self.rule.write(&mut self.tags, place, packet.bytes, counts)
         };
-        match stored {
-            Stored::Kept => Outcome::Answer(waiter.looked_up + 1),
-            Stored::Down => {
-                self.tags.write_back(packet.address, packet.bytes);
-                Outcome::Answer(waiter.looked_up + 1)
-            }
-            Stored::Pending(way) => self.wait_for_sector(waiter, packet, Some(way), counts),
-            Stored::Fetch(way) => self.wait_for_sector(waiter, packet, way, counts),
-            Stored::Refused => Outcome::Refused,
+        self.write_down(line, stored.down, packet.bytes);
+        let (answered, refused) = (stored.kept | stored.down, stored.refused);
+        let mut outcome = Outcome { answered, refused, ..Outcome::default() };
+        let sectors = stored.pending | stored.fetch;
+        if sectors != 0 {
+            self.wait(Waiter { sectors, ..waiter }, packet, stored.way, &mut outcome, counts);
+        }
+        outcome
+    }
+
+    /// Writes `bytes` (one bit for each 1/32) of each of some sectors of a line to memory.
+    fn write_down(&mut self, line: u64, sectors: u8, bytes: u32) {
+        for sector in bits(sectors) {
+            let address = self.tags.address_of(line, to_u32(sector));
+            self.tags.write_back(address, bytes);
         }
     }
 
-    /// Lets a request wait for its sector, which is fetched unless it is pending.
-    fn wait_for_sector(
+    /// Lets a request wait for its sectors: those that are not pending are fetched, where an
+    /// MSHR entry is free, and a way where the line is absent and the slice allocates on a miss.
+    fn wait(
         &mut self,
         waiter: Waiter,
         packet: &Packet,
-        way: Option<usize>,
+        mut way: Option<usize>,
+        outcome: &mut Outcome,
         counts: &mut CacheCounts,
-    ) -> Outcome {
-        let outcome = match self.outstanding.merge(packet.address / self.granule, waiter) {
-            Merge::Full => Outcome::Refused,
-            Merge::Merged => Outcome::Merged,
-            Merge::Absent => self.fetch(waiter, packet, way),
-        };
+    ) {
+        let key = packet.address >> self.entry_shift;
+        let coming = self.outstanding.coming(key);
+        let parts = self.parts(waiter.sectors);
+        let mut opened = lowest(parts & !(coming.open | coming.full), self.outstanding.room());
+        let mut fetched = self.sectors_of_parts(packet.address, opened);
+        if opened != 0 && self.allocate == AllocatePolicy::OnMiss {
+            way = self.tags.use_or_allocate(way, self.tags.line_of(packet.address));
+            match way {
+                Some(way) => self.tags.mark_pending(way, fetched),
+                None => (opened, fetched) = (0, 0),
+            }
+        }
+        let wanted = parts & coming.open | opened;
+        let sectors = waiter.sectors & self.sectors_of_parts(packet.address, wanted);
+        outcome.refused |= waiter.sectors & !sectors;
+        outcome.fetched = fetched;
+        if wanted == 0 {
+            return;
+        }
+        self.outstanding.join(key, coming, wanted, opened, Waiter { sectors, ..waiter });
         let (merges, misses) = match waiter.writes {
             true => (&mut counts.write_merges, &mut counts.write_misses),
             false => (&mut counts.read_merges, &mut counts.read_misses),
         };
-        *merges += u64::from(outcome == Outcome::Merged);
-        *misses += u64::from(matches!(outcome, Outcome::Fetch(_)));
-        outcome
+        let missed = u64::from(opened.count_ones());
+        *misses += missed;
+        *merges += u64::from(sectors.count_ones()) - missed;
+    }
+
+    /// The parts of an entry that hold `sectors` of a line, one bit each.
+    #[inline]
+    fn parts(&self, sectors: u8) -> u8 {
+        match self.sectors_per_part {
+            0 => 1,
+            1 => sectors,
+            each => bits(sectors).fold(0, |parts, sector| parts | 1 << (to_u32(sector) / each)),
+        }
+    }
+
+    /// The sectors of the line at `address` that parts of its entry hold, one bit each.
+    #[inline]
+    fn sectors_of_parts(&self, address: u64, parts: u8) -> u8 {
+        match self.sectors_per_part {
+            0 if parts == 0 => 0,
+            0 => self.sectors_of_access(address),
+            1 => parts,
+            each => {
+                let part = (1_u8 << each) - 1;
+                bits(parts).fold(0, |all, one| all | part << (to_u32(one) * each))
+            }
+        }
     }
 
     /// True when a sector is to be written to memory.
@@ -230,37 +299,48 @@ impl Slice {
         Some((self.tags.next_write_back()?, self.write_backs_at))
     }
 
-    /// The sectors that the memory moves together with the one at `address`.
+    /// The sectors of its line that the memory moves together with the one at `address`, one
+    /// bit each.
     #[inline]
-    fn sectors_of_access(&self, address: u64) -> impl Iterator<Item = u64> + use<> {
-        let first = address / self.granule * self.granule;
-        (first..first + self.granule).step_by(to_usize(self.sector_bytes))
+    pub(super) fn sectors_of_access(&self, address: u64) -> u8 {
+        if self.granule == self.sector_bytes {
+            return self.tags.sector_bit(address);
+        }
+        let first = self.tags.sector_of(address / self.granule * self.granule);
+        ((1 << (self.granule / self.sector_bytes)) - 1) << first
     }
 
-    /// The sectors of an access have arrived: packets that waited for them are appended to
-    /// `answers` with the cycle at which their answers leave.
-    pub(super) fn fill(&mut self, address: u64, now: Cycle, answers: &mut Vec<(u32, Cycle)>) {
-        let (line, sector) = self.place(address);
+    /// Sectors of the line at `address` have arrived, one bit each: what requests waited for is
+    /// appended to `answers`.
+    pub(super) fn fill(
+        &mut self,
+        address: u64,
+        sectors: u8,
+        now: Cycle,
+        answers: &mut Vec<Arrived>,
+    ) {
+        let line = self.tags.line_of(address);
         self.write_backs_at = now + 1;
-        if self.allocate == AllocatePolicy::OnFill && self.tags.lookup(line, sector).1.is_none() {
+        if self.allocate == AllocatePolicy::OnFill && self.tags.lookup(line, sectors).way.is_none()
+        {
             self.tags.allocate(line);
         }
-        let mut way = None;
-        for address in self.sectors_of_access(address) {
-            way = self.tags.fill(line, self.tags.sector_of(address));
-        }
-        self.outstanding.close(address / self.granule, &mut self.released);
-        let mut written = 0_u64;
-        for waiter in self.released.drain(..) {
-            let sector = self.tags.sector_of(waiter.address);
-            if waiter.writes && written >> sector & 1 == 0 {
-                written |= 1 << sector;
-                if self.rule.complete(&mut self.tags, way, sector) {
-                    self.tags.write_back(waiter.address, u32::MAX);
-                }
+        let way = self.tags.fill(line, sectors);
+        let parts = self.parts(sectors);
+        let mut released = std::mem::take(&mut self.released);
+        self.outstanding.arrive(address >> self.entry_shift, parts, &mut released);
+        let mut written = 0;
+        for (waiter, parts) in released.drain(..) {
+            let sectors = waiter.sectors & self.sectors_of_parts(address, parts);
+            let changed = if waiter.writes { sectors & !written } else { 0 };
+            written |= changed;
+            if changed != 0 && self.rule.complete(&mut self.tags, way, changed) {
+                self.write_down(line, changed, u32::MAX);
             }
-            answers.push((waiter.packet, now.max(waiter.looked_up) + 1));
+            let at = now.max(waiter.looked_up) + 1;
+            answers.push(Arrived { packet: waiter.packet, sectors, at });
         }
+        self.released = released;
     }
 
     /// Writes back all dirty sectors and invalidates all lines but those with outstanding
@@ -273,17 +353,13 @@ impl Slice {
 
     /// Puts a sector in without traffic; evicted dirty sectors are dropped.
     pub(super) fn copy_in(&mut self, address: u64) {
-        let (line, sector) = self.place(address);
-        let way = self.tags.lookup(line, sector).1;
+        let (line, sector) = (self.tags.line_of(address), self.tags.sector_bit(address));
+        let way = self.tags.lookup(line, sector).way;
         let way = self.tags.use_or_allocate(way, line);
         while self.tags.next_write_back().is_some() {}
         if let Some(way) = way {
             self.tags.validate(way, sector);
         }
-    }
-
-    fn place(&self, address: u64) -> (u64, u32) {
-        (self.tags.line_of(address), self.tags.sector_of(address))
     }
 }
 
@@ -328,10 +404,13 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Outcome, PresumedL2Hits, Slice};
+    use super::{Arrived, Outcome, PresumedL2Hits, Slice};
     use crate::CacheCounts;
-    use crate::cache::naive::{Did, Naive, caches, sector_start, written_bytes};
-    use crate::config::{AddressMap, AllocatePolicy, Cache, Machine, Mapping, Models, WritePolicy};
+    use crate::cache::naive::{Did, Naive, caches, written_bytes};
+    use crate::config::{
+        AddressMap, AllocatePolicy, Cache, Machine, Mapping, Models, RequestGranularity,
+        WritePolicy,
+    };
     use crate::memory::packet::{Origin, Packet, RequestKind};
 
     /// The outcome of a request without its time.
@@ -343,14 +422,16 @@ mod tests {
         Refused,
     }
 
-    impl From<Outcome> for Plainly {
-        fn from(outcome: Outcome) -> Self {
-            match outcome {
-                Outcome::Answer(_) => Self::Answer,
-                Outcome::Merged => Self::Merged,
-                Outcome::Fetch(_) => Self::Fetch,
-                Outcome::Refused => Self::Refused,
-            }
+    /// What became of one sector of those that a request asked for.
+    fn plainly(outcome: Outcome, asked: u8, sector: u8) -> Plainly {
+        let Outcome { answered, fetched, refused, .. } = outcome;
+        assert_eq!(answered & (fetched | refused) | fetched & refused, 0, "one outcome each");
+        assert_eq!((answered | fetched | refused) & !asked, 0, "none that was not asked for");
+        match sector {
+            _ if answered & sector != 0 => Plainly::Answer,
+            _ if fetched & sector != 0 => Plainly::Fetch,
+            _ if refused & sector != 0 => Plainly::Refused,
+            _ => Plainly::Merged,
         }
     }
 
@@ -455,13 +536,13 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        Request(RequestKind, u64, u32),
-        /// The data of one of the outstanding misses arrives.
-        Fill(usize),
+        /// For sectors of a line, one bit each.
+        Request(RequestKind, u64, u8, u32),
+        /// The data of some outstanding misses of a line arrives.
+        Fill(usize, u8),
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let address = (0..40_u64, 0..8_u64).prop_map(|(line, sector)| line * 256 + sector * 32);
         let kind = prop::sample::select(vec![
             RequestKind::Read,
             RequestKind::Read,
@@ -470,15 +551,19 @@ mod tests {
             RequestKind::Atomic,
             RequestKind::Reduction,
         ]);
-        let request = (kind, address, written_bytes());
         let request =
-            request.prop_map(|(kind, address, bytes)| Step::Request(kind, address, bytes));
-        let step = prop_oneof![3 => request, 1 => any::<usize>().prop_map(Step::Fill)];
-        prop::collection::vec(step, 1..300)
+            (kind, 0..40_u64, 1_u8.., written_bytes()).prop_map(|(kind, line, sectors, bytes)| {
+                Step::Request(kind, line * 256, sectors, bytes)
+            });
+        let fill = any::<(usize, u8)>().prop_map(|(which, sectors)| Step::Fill(which, sectors));
+        prop::collection::vec(prop_oneof![3 => request, 1 => fill], 1..300)
     }
 
-    fn machine(cache: Cache) -> Machine {
+    fn machine(cache: Cache, by_line: bool) -> Machine {
         let mut machine = Models::builtin().machine("accelsim-qv100", &[]).unwrap().machine;
+        if by_line {
+            machine.interconnect.request_granularity = RequestGranularity::Line;
+        }
         machine.l2.cache = cache;
         machine
     }
@@ -499,6 +584,7 @@ mod tests {
             kernel: 0,
             bytes,
             sectors: 1,
+            mask: 0,
             sm: 0,
             slice: 0,
             kind,
@@ -507,40 +593,116 @@ mod tests {
         }
     }
 
-    fn check(cache: Cache, steps: &[Step]) {
-        let mut plain =
-            Plain { cache: Naive::new(&cache, 0), spec: cache.clone(), waiting: vec![] };
-        let mut slice = Slice::new(&machine(cache.clone()), &whole(), 32);
-        let mut counts = CacheCounts::default();
-        for (number, step) in (0_u32..).zip(steps) {
-            match *step {
-                Step::Request(kind, address, bytes) => {
-                    let packet = packet(kind, sector_start(&cache, address), bytes);
-                    let outcome = slice.serve(number, &packet, u64::from(number), &mut counts);
-                    assert_eq!(Plainly::from(outcome), plain.serve(number, &packet), "{packet:?}");
+    /// A slice and a simple one, which takes the sectors of a request one after the other.
+    struct Pair {
+        slice: Slice,
+        plain: Plain,
+        by_line: bool,
+        counts: CacheCounts,
+    }
+
+    impl Pair {
+        /// The addresses of sectors of a line.
+        fn addresses(&self, line: u64, sectors: u8) -> Vec<u64> {
+            let bytes = u64::from(self.plain.spec.sector_bytes);
+            let number = u64::from(self.plain.spec.line_bytes) / bytes;
+            let line = line / (number * bytes) * number * bytes;
+            let asked = (0..number).filter(|one| sectors >> one & 1 == 1);
+            asked.map(|one| line + one * bytes).collect()
+        }
+
+        /// Masks of the sectors at addresses of one line, as the slice is asked for them.
+        fn requests(&self, addresses: &[u64]) -> Vec<(u64, u8)> {
+            let bit = |address: &u64| (*address, self.slice.tags.sector_bit(*address));
+            let each: Vec<(u64, u8)> = addresses.iter().map(bit).collect();
+            match (self.by_line, each.first()) {
+                (true, Some(&(first, _))) => {
+                    vec![(first, each.iter().fold(0, |all, (_, sector)| all | sector))]
                 }
-                Step::Fill(which) if !plain.waiting.is_empty() => {
-                    let (address, _) = plain.waiting[which % plain.waiting.len()];
-                    let mut answers = Vec::new();
-                    slice.fill(address, u64::from(number), &mut answers);
-                    let answered: Vec<u32> =
-                        answers.into_iter().map(|(number, _)| number).collect();
-                    assert_eq!(answered, plain.fill(address));
-                }
-                Step::Fill(_) => {}
+                _ => each,
             }
-            assert_eq!(counts, plain.cache.counts);
-            let written = std::iter::from_fn(|| slice.next_write_back());
-            let written: Vec<(u64, u32)> = written.map(|(l, _)| (l.address, l.bytes)).collect();
-            assert_eq!(written, std::mem::take(&mut plain.cache.written_back));
+        }
+
+        fn request(&mut self, number: u32, kind: RequestKind, addresses: &[u64], bytes: u32) {
+            for (first, asked) in self.requests(addresses) {
+                let packet = packet(kind, first, bytes);
+                let now = u64::from(number);
+                let outcome = self.slice.serve(number, &packet, asked, now, &mut self.counts);
+                for &address in addresses {
+                    let sector = self.slice.tags.sector_bit(address);
+                    if asked & sector != 0 {
+                        let packet = Packet { address, ..packet };
+                        let plain = self.plain.serve(number, &packet);
+                        assert_eq!(plainly(outcome, asked, sector), plain, "{packet:?}");
+                    }
+                }
+            }
+        }
+
+        /// Data arrives: the written back sectors of both are then compared in any order.
+        fn fill(&mut self, number: u32, addresses: &[u64]) {
+            let mut answered = Vec::new();
+            for (first, sectors) in self.requests(addresses) {
+                let mut answers = Vec::new();
+                self.slice.fill(first, sectors, u64::from(number), &mut answers);
+                answered.extend(answers.into_iter().flat_map(
+                    |Arrived { packet, sectors, .. }| vec![packet; sectors.count_ones() as usize],
+                ));
+            }
+            let mut plain: Vec<u32> = addresses.iter().flat_map(|a| self.plain.fill(*a)).collect();
+            if self.by_line {
+                answered.sort_unstable();
+                plain.sort_unstable();
+            }
+            assert_eq!(answered, plain);
+        }
+
+        fn compare(&mut self, sorted: bool) {
+            assert_eq!(self.counts, self.plain.cache.counts);
+            let written = std::iter::from_fn(|| self.slice.next_write_back());
+            let mut written: Vec<(u64, u32)> = written.map(|(l, _)| (l.address, l.bytes)).collect();
+            let mut plain = std::mem::take(&mut self.plain.cache.written_back);
+            if sorted {
+                written.sort_unstable();
+                plain.sort_unstable();
+            }
+            assert_eq!(written, plain);
+        }
+    }
+
+    fn check(cache: Cache, by_line: bool, steps: &[Step]) {
+        let plain = Plain { cache: Naive::new(&cache, 0), spec: cache.clone(), waiting: vec![] };
+        let by_line = by_line && cache.sector_bytes == 32 && cache.line_bytes <= 128;
+        let slice = Slice::new(&machine(cache, by_line), &whole(), 32);
+        let mut pair = Pair { slice, plain, by_line, counts: CacheCounts::default() };
+        for (number, step) in (0_u32..).zip(steps) {
+            let waiting = &pair.plain.waiting;
+            match *step {
+                Step::Request(kind, line, sectors, bytes) => {
+                    pair.request(number, kind, &pair.addresses(line, sectors), bytes);
+                }
+                Step::Fill(which, sectors) if !waiting.is_empty() => {
+                    let (address, _) = waiting[which % waiting.len()];
+                    let wanted = sectors | pair.slice.tags.sector_bit(address);
+                    let waits = |one: &u64| waiting.iter().any(|(a, _)| a == one);
+                    let came = pair.addresses(address, wanted).into_iter().filter(waits);
+                    pair.fill(number, &came.collect::<Vec<_>>());
+                }
+                Step::Fill(..) => {}
+            }
+            pair.compare(pair.by_line);
         }
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
         #[test]
-        fn the_slice_does_what_a_plain_one_does(cache in caches(), steps in steps()) {
-            check(cache, &steps);
+        fn the_slice_does_what_a_plain_one_does(
+            cache in caches(),
+            by_line in any::<bool>(),
+            steps in steps(),
+        ) {
+            check(cache, by_line, &steps);
         }
     }
 

@@ -333,6 +333,7 @@ impl Mmu {
             kernel: walk.kernel,
             bytes: 0,
             sectors: 1,
+            mask: 0,
             sm: self.port,
             slice: context.memory_system.slice_of(address),
             kind: RequestKind::Read,

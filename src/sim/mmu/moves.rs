@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use crate::config::Translation;
 use gpumodel_core::contract::Migration;
-use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_u32};
+use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u8, to_u32};
 
 use crate::gpu::event_queue::Event;
 use crate::memory::packet::{Origin, Packet, RequestKind};
@@ -193,7 +193,8 @@ fn send(
         operation,
         kernel,
         bytes: if kind == RequestKind::Write { u32::MAX } else { 0 },
-        sectors: to_u16(memory.sector_bytes / to_u32(SECTOR_BYTES)),
+        sectors: to_u8(memory.sector_bytes / to_u32(SECTOR_BYTES)),
+        mask: 0,
         sm: port,
         slice: memory.slice_of(address),
         kind,

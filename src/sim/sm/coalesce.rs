@@ -3,7 +3,7 @@
 
 use crate::config::{BankConflicts, SharedSpec};
 use gpumodel_core::isa::{Access, AddressMode};
-use gpumodel_core::units::{SECTOR_BYTES, to_u16, to_u32, to_u64, to_usize};
+use gpumodel_core::units::{SECTOR_BYTES, to_u8, to_u32, to_u64, to_usize};
 
 /// Bytes of the line in which the sectors of one request lie.
 pub(crate) const LINE_BYTES: u64 = 128;
@@ -35,29 +35,49 @@ impl LineRequest {
             .map(move |s| first + s * SECTOR_BYTES)
     }
 
-    /// The first sector request of what is touched of the sectors `left` (not none): all of it
-    /// where lines are `whole`.
+    /// The first request for what is touched of the sectors `left` (not none).
     #[inline]
-    pub(crate) fn sector_request(&self, left: u8, whole: bool) -> SectorRequest {
+    pub(crate) fn request(&self, left: u8, reach: Reach) -> SectorRequest {
         let first = self.line * LINE_BYTES;
-        if whole {
-            let bytes = self.bytes.iter().rev().fold(0, |all, &part| all << 8 | words(part));
-            return SectorRequest {
-                address: first,
-                bytes,
-                sectors: to_u16(left.count_ones()),
-                mask: left,
-            };
-        }
         let sector = left.trailing_zeros();
         let address = first + u64::from(sector) * SECTOR_BYTES;
-        SectorRequest {
-            address,
-            bytes: self.bytes[to_usize(sector)],
-            sectors: 1,
-            mask: 1 << sector,
+        let bytes = self.bytes[to_usize(sector)];
+        match reach {
+            Reach::Sector => SectorRequest { address, bytes, sectors: 1, mask: 1 << sector },
+            Reach::WholeLine => {
+                let bytes = self.bytes.iter().rev().fold(0, |all, &part| all << 8 | words(part));
+                let sectors = to_u8(left.count_ones());
+                SectorRequest { address: first, bytes, sectors, mask: left }
+            }
+            Reach::Block { sectors, alike } => {
+                let block = u8::MAX >> (8 - sectors) << (sector & !(sectors - 1));
+                let mask = if alike { left & block & self.alike(bytes) } else { left & block };
+                SectorRequest { address, bytes, sectors: 1, mask }
+            }
         }
     }
+
+    /// The sectors of which `bytes` are touched.
+    fn alike(&self, bytes: u32) -> u8 {
+        let alike = (0..4).filter(|&sector| self.bytes[sector] == bytes);
+        alike.fold(0, |all, sector| all | 1 << sector)
+    }
+}
+
+/// What one request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// A sector of 32 bytes.
+    Sector,
+    /// A whole line.
+    WholeLine,
+    /// The touched sectors of an aligned block of a line.
+    Block {
+        /// Sectors of the block: a power of two.
+        sectors: u32,
+        /// Only those of which the same bytes are touched.
+        alike: bool,
+    },
 }
 
 /// The words of a sector of which a byte is among `bytes`.
@@ -70,17 +90,29 @@ fn words(bytes: u32) -> u32 {
 }
 
 /// What one look-up of a cache asks for: a sector of the cache, of 32 bytes or a
-/// whole line.
+/// whole line, or several sectors of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SectorRequest {
     /// Byte address of its start.
     pub(crate) address: u64,
-    /// What is touched of it, one bit for each 1/32.
+    /// What is touched of each sector of the cache, one bit for each 1/32.
     pub(crate) bytes: u32,
-    /// Touched sectors of 32 bytes.
-    pub(crate) sectors: u16,
+    /// Touched sectors of 32 bytes of each sector of the cache.
+    pub(crate) sectors: u8,
     /// Their bits in [`LineRequest::sectors`].
     pub(crate) mask: u8,
+}
+
+impl SectorRequest {
+    /// Its part for some of its sectors of a line, none or the lowest first.
+    #[inline]
+    pub(crate) fn part(self, mask: u8) -> Self {
+        if mask == 0 {
+            return Self { mask, ..self };
+        }
+        let up = u64::from(mask.trailing_zeros() - self.mask.trailing_zeros());
+        Self { mask, address: self.address + up * SECTOR_BYTES, ..self }
+    }
 }
 
 /// Merges the active lanes' accesses of `width` bytes into `out`, in order of

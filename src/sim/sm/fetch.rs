@@ -403,6 +403,7 @@ impl Sm {
                 kernel: sector.kernel,
                 bytes: 0,
                 sectors: 1,
+                mask: 0,
                 sm: self.id,
                 slice,
                 kind: ask,

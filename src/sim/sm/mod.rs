@@ -67,11 +67,12 @@ pub(crate) struct Sm {
 }
 
 impl Sm {
-    /// An empty SM number `id` of `machine`.
-    pub(crate) fn new(id: u16, machine: &Machine) -> Self {
+    /// An empty SM number `id` of `machine`, in front of a memory system that keeps aligned
+    /// blocks of `block_bytes` in one slice.
+    pub(crate) fn new(id: u16, machine: &Machine, block_bytes: u64) -> Self {
         Self {
             id,
-            params: Params::new(machine),
+            params: Params::new(machine, block_bytes),
             issue: IssueStage::new(id, machine),
             warps: Vec::new(),
             ctas: (0..machine.sm.max_ctas).map(|_| None).collect(),

@@ -1,10 +1,10 @@
 //! What an SM needs of the machine beyond its parts.
 
 use gpumodel_core::isa::Unit;
-use gpumodel_core::units::to_usize;
+use gpumodel_core::units::{SECTOR_BYTES, to_u32, to_usize};
 
-use crate::config::{Machine, SharedSpec, WarpPlacement};
-use crate::sm::coalesce::LINE_BYTES;
+use crate::config::{Machine, RequestGranularity, SharedSpec, WarpPlacement};
+use crate::sm::coalesce::{LINE_BYTES, Reach};
 use crate::sm::scheduler::issue_interval::IssueInterval;
 
 /// Figures of the machine file, as the SM counts with them.
@@ -14,8 +14,8 @@ pub(super) struct Params {
     pub(super) l1_latency: u64,
     pub(super) l1_banks: u32,
     pub(super) l1_bank_bytes: u64,
-    /// Caches have whole lines, not sectors.
-    pub(super) whole_lines: bool,
+    /// What one request asks for.
+    pub(super) reach: Reach,
     pub(super) return_time: u64,
     pub(super) tags_per_cycle: u32,
     pub(super) caches_global: bool,
@@ -33,13 +33,25 @@ pub(super) struct Params {
 
 impl Params {
     /// Those of `machine`.
-    pub(super) fn new(machine: &Machine) -> Self {
+    ///
+    /// `block_bytes`: see [`crate::memory::MemorySystem::block_bytes`].
+    pub(super) fn new(machine: &Machine, block_bytes: u64) -> Self {
+        let sectors = to_u32(block_bytes / SECTOR_BYTES);
+        let reach = match machine.interconnect.request_granularity {
+            RequestGranularity::Line => Reach::Block { sectors, alike: false },
+            RequestGranularity::Sector
+                if u64::from(machine.l1.cache.sector_bytes) == LINE_BYTES =>
+            {
+                Reach::WholeLine
+            }
+            RequestGranularity::Sector => Reach::Sector,
+        };
         Self {
             shared: machine.shared.clone(),
             l1_latency: u64::from(machine.l1.latency_cycles),
             l1_banks: machine.l1.banks.max(1),
             l1_bank_bytes: u64::from(machine.l1.bank_bytes),
-            whole_lines: u64::from(machine.l1.cache.sector_bytes) == LINE_BYTES,
+            reach,
             return_time: u64::from(machine.l1.returns_per_cycle > 0),
             tags_per_cycle: machine.l1.tags_per_cycle.max(1),
             caches_global: machine.l1.caches_global,
@@ -54,6 +66,14 @@ impl Params {
             memory_issue: u64::from(machine.sm.memory_issue_cycles),
             exit_cycles: u64::from(machine.sm.exit_cycles),
         }
+    }
+}
+
+impl Params {
+    /// Whether requests go by line.
+    #[inline]
+    pub(super) fn by_line(&self) -> bool {
+        matches!(self.reach, Reach::Block { .. })
     }
 }
 

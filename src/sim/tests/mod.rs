@@ -8,6 +8,7 @@ mod constant;
 mod crossbar;
 mod facts;
 mod fetch;
+mod granularity;
 mod hot;
 mod interval;
 mod issue;

@@ -157,6 +157,11 @@ proptest! {
     fn sleeping_sends_what_ticking_sends(traffic in traffic()) {
         prop_assert_eq!(traffic.run(true), traffic.run(false));
     }
+
+    #[test]
+    fn accesses_offered_together_are_served_as_one_by_one(traffic in traffic()) {
+        prop_assert_eq!(traffic.run_blocks(true), traffic.run_blocks(false));
+    }
 }
 
 #[test]

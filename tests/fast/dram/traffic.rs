@@ -1,8 +1,10 @@
 //! Random requests for a channel, and two ways to run them.
 
+use std::collections::VecDeque;
+
 use gpumodel::core::toml::Place;
 use gpumodel::sim::config::MemoryStandard;
-use gpumodel::sim::dram::{Channel, ControllerOptions, Done, Issued, Request};
+use gpumodel::sim::dram::{Block, Channel, ControllerOptions, Done, Issued, Request};
 use proptest::prelude::*;
 
 /// A request list and the controller's settings.
@@ -56,6 +58,16 @@ pub(super) fn traffic() -> impl Strategy<Value = Traffic> {
         .prop_map(|(standard, options, requests)| Traffic { standard, options, requests })
 }
 
+/// Offers the accesses of a block; returns those that were not accepted.
+fn one_by_one(channel: &mut Channel, clock: u64, block: Block) -> u8 {
+    let Block { request, columns } = block;
+    let asked = (0..8).filter(|column| columns >> column & 1 == 1);
+    asked
+        .map(|column| (column, Request { column: request.column + column, ..request }))
+        .skip_while(|(_, request)| channel.push(clock, *request))
+        .fold(0, |left, (column, _)| left | 1 << column)
+}
+
 impl Traffic {
     /// The standard and the options.
     pub(super) fn machine(&self) -> (MemoryStandard, ControllerOptions) {
@@ -88,6 +100,46 @@ impl Traffic {
             list.push((clock, request));
         }
         list
+    }
+
+    /// Runs blocks of accesses to up to four columns, offered together or one by one.
+    pub(super) fn run_blocks(&self, together: bool) -> Outcome {
+        let (standard, options) = self.machine();
+        let mut channel = Channel::new(&standard, &options);
+        channel.keep_log();
+        let mut outcome = Outcome::default();
+        let mut blocks: VecDeque<(u64, Block)> = self
+            .requests(&standard)
+            .into_iter()
+            .map(|(at, request)| {
+                let columns = u8::try_from(request.column % 15 + 1).unwrap();
+                (
+                    at,
+                    Block {
+                        request: Request { column: request.column / 4 * 4, ..request },
+                        columns,
+                    },
+                )
+            })
+            .collect();
+        let mut clock = 0;
+        while !channel.is_idle() || !blocks.is_empty() {
+            channel.advance(clock, &mut outcome.done);
+            while let Some((_, block)) = blocks.front_mut().filter(|(at, _)| *at <= clock) {
+                block.columns = match together {
+                    true => channel.push_block(clock, *block),
+                    false => one_by_one(&mut channel, clock, *block),
+                };
+                if block.columns != 0 {
+                    break;
+                }
+                blocks.pop_front();
+            }
+            let arrival = blocks.front().map(|(at, _)| *at).filter(|at| *at > clock);
+            clock = channel.next_event().into_iter().chain(arrival).min().unwrap_or(clock + 1);
+        }
+        outcome.commands = channel.take_log().collect();
+        outcome
     }
 
     /// Runs the requests; `asleep` trusts the channel's sleep, else every clock is visited.

@@ -183,6 +183,22 @@ impl AddressMap {
         starts.all(together)
     }
 
+    /// Whether every aligned block of `bytes` lies in one slice. Blocks are tried along every
+    /// address bit.
+    #[must_use]
+    pub fn keeps_in_slice(&self, bytes: u64) -> bool {
+        let slice = |address| {
+            let Location { channel, slice, .. } = self.locate(address);
+            (channel, slice)
+        };
+        let mut starts = (0..ADDRESS_BITS).map(|bit| (1 << bit) / bytes * bytes);
+        starts.all(|start| {
+            let accesses =
+                (0..bytes / self.access_bytes().min(bytes)).map(|n| n * self.access_bytes());
+            accesses.into_iter().all(|inside| slice(start + inside) == slice(start))
+        })
+    }
+
     /// `address` without what chooses channel and slice: addresses of one slice
     /// stay apart and, among themselves, in order.
     #[must_use]

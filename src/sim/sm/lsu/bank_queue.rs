@@ -10,8 +10,8 @@ use gpumodel_core::units::{Cycle, to_usize};
 use crate::gpu::shared_state::SharedState;
 use crate::sm::Sm;
 use crate::sm::coalesce::SectorRequest;
-use crate::sm::lsu::Sector;
 use crate::sm::lsu::queue::{Entry, Route};
+use crate::sm::lsu::{Outcome, Wait};
 
 /// One sector of an instruction.
 #[derive(Debug)]
@@ -43,24 +43,24 @@ impl Sm {
         sector_request: SectorRequest,
         lookup: Cycle,
         shared_state: &mut SharedState,
-    ) -> Sector {
+    ) -> Outcome {
         if self.params.l1_bank_bytes == 0 || !matches!(entry.route, Route::Cached(_)) {
             return self.sector(entry, sector_request, lookup, shared_state);
         }
         let bank = self.bank_of(sector_request.address);
         if self.lsu.banks.waiting[bank].is_empty() {
             let outcome = self.sector(entry, sector_request, lookup, shared_state);
-            if !matches!(outcome, Sector::NoEntry) {
+            if outcome.wait != Some(Wait::Entry) {
                 return outcome;
             }
         }
         if self.lsu.banks.waiting[bank].len() as u64 >= self.params.l1_latency {
-            return Sector::NoEntry;
+            return Outcome::waits(sector_request, Wait::Entry);
         }
         self.lsu.banks.held += 1;
         self.lsu.banks.waiting[bank]
             .push_back(QueuedSector { entry: entry.bare(), sector_request });
-        Sector::Sent
+        Outcome { sent: 1, ..Outcome::default() }
     }
 
     /// The bank of the L1 that holds an address.
@@ -91,10 +91,12 @@ impl Sm {
         let entry = &held.entry;
         // It has passed the pipeline.
         let lookup = now.saturating_sub(self.params.l1_latency);
-        match self.look_up(entry, held.sector_request, lookup, shared_state) {
-            Sector::Known(cycle) => self.answered(entry.operation, cycle, shared_state),
-            Sector::NoEntry => return false,
-            Sector::Sent | Sector::NoPort(_) => {}
+        let outcome = self.look_up(entry, held.sector_request, lookup, shared_state);
+        if outcome.wait.is_some() {
+            return false;
+        }
+        if outcome.known != 0 {
+            self.answered(entry.operation, 1, outcome.known, shared_state);
         }
         true
     }

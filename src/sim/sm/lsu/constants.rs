@@ -59,6 +59,8 @@ pub(in crate::sm) struct Constants {
     coming: Vec<Coming>,
     /// Lines and operations that wait for them, in the order in which they asked.
     waiting: Vec<(u32, u32)>,
+    /// Operations released by a line.
+    released: Vec<u32>,
 }
 
 impl Constants {
@@ -75,6 +77,7 @@ impl Constants {
             blocks: Vec::new(),
             coming: Vec::new(),
             waiting: Vec::new(),
+            released: Vec::new(),
         }))
     }
 
@@ -341,6 +344,7 @@ impl Sm {
                 kernel,
                 bytes: 0,
                 sectors: 1,
+                mask: 0,
                 sm: self.id,
                 slice: shared_state.memory_system.slice_of(address),
                 kind: RequestKind::Constant,
@@ -366,13 +370,15 @@ impl Sm {
                 return;
             }
         }
-        let mut released = std::mem::take(&mut self.lsu.released);
+        let mut released = std::mem::take(&mut constants.released);
         constants.arrived(packet.virtual_address, done, &mut released);
         let ready = done + constants.latency;
         for &operation in &released {
-            self.answered(operation, ready, shared_state);
+            self.answered(operation, 1, ready, shared_state);
         }
         released.clear();
-        self.lsu.released = released;
+        if let Some(constants) = &mut self.lsu.constants {
+            constants.released = released;
+        }
     }
 }

@@ -15,7 +15,7 @@ pub(in crate::sm) mod queue;
 mod translation;
 
 use gpumodel_core::isa::Access;
-use gpumodel_core::units::{Cycle, to_usize};
+use gpumodel_core::units::{Cycle, to_u16, to_usize};
 
 use crate::config::Machine;
 use crate::counters::CacheCounts;
@@ -24,7 +24,7 @@ use crate::gpu::shared_state::SharedState;
 use crate::memory::packet::{Operation, Origin, Packet, RequestKind, Target};
 use crate::slab::Slab;
 use crate::sm::Sm;
-use crate::sm::coalesce::SectorRequest;
+use crate::sm::coalesce::{Reach, SectorRequest};
 use bank_queue::L1BankQueues;
 use constants::Constants;
 use l1::{L1, Read, Write};
@@ -46,7 +46,7 @@ pub(in crate::sm) struct Lsu {
     /// The lanes' addresses of the instruction that issues.
     pub(in crate::sm) access: Access,
     /// Operations released by a fill.
-    released: Vec<u32>,
+    released: Vec<(u32, u8)>,
 }
 
 impl Lsu {
@@ -54,7 +54,7 @@ impl Lsu {
     pub(in crate::sm) fn new(machine: &Machine) -> Self {
         Self {
             queue: LsuQueue::new(machine.l1.queue),
-            l1: L1::new(&machine.l1),
+            l1: L1::new(&machine.l1, machine.interconnect.request_granularity),
             banks: L1BankQueues::new(machine.l1.banks.max(1)),
             translator: Translator::new(machine),
             constants: Constants::new(machine),
@@ -65,16 +65,33 @@ impl Lsu {
     }
 }
 
-/// What became of one sector of an entry.
-pub(in crate::sm) enum Sector {
-    /// Looked up; the answer arrives at this cycle.
-    Known(Cycle),
-    /// In flight.
-    Sent,
-    /// The L1 has no entry or way: continues after a fill.
-    NoEntry,
+/// What became of the sectors of one request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::sm) struct Outcome {
+    /// When those that the L1 has answer; 0 without any.
+    pub(in crate::sm) known: Cycle,
+    /// Sectors of the caches whose answers are still to come.
+    pub(in crate::sm) sent: u16,
+    /// Those that must wait, as bits of [`SectorRequest::mask`].
+    pub(in crate::sm) left: u8,
+    /// What those wait for.
+    pub(in crate::sm) wait: Option<Wait>,
+}
+
+/// What keeps a request from being served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sm) enum Wait {
+    /// The L1 has no entry or way: it continues after a fill.
+    Entry,
     /// The network takes no packet; `Some`: it will at that cycle.
-    NoPort(Option<Cycle>),
+    Port(Option<Cycle>),
+}
+
+impl Outcome {
+    /// All of a request waits.
+    pub(in crate::sm) fn waits(request: SectorRequest, wait: Wait) -> Self {
+        Self { left: request.mask, wait: Some(wait), ..Self::default() }
+    }
 }
 
 impl Sm {
@@ -156,7 +173,7 @@ impl Sm {
             }
         };
         let latency = u64::from(self.params.shared.latency_cycles);
-        let done = self.returned(now + u64::from(passes - 1)) + latency;
+        let done = self.returned(now + u64::from(passes - 1), 1) + latency;
         shared_state.counts[to_usize(entry.kernel)].shared_passes += u64::from(passes);
         let operation = self.lsu.operations.get_mut(entry.operation);
         operation.latest = operation.latest.max(done);
@@ -190,35 +207,60 @@ impl Sm {
         shared_state: &mut SharedState,
     ) -> bool {
         let (before, _) = self.tlb_delays(entry);
+        let reach = self.reach(entry.route);
         while let Some(&line) = entry.lines.get(to_usize(entry.place)) {
             let tag_time = u64::from(entry.place / self.params.tags_per_cycle);
             let mut left = line.sectors;
             while left != 0 {
-                let sector_request = line.sector_request(left, self.params.whole_lines);
+                let request = line.request(left, reach);
                 let turn = entry.turn();
-                let bank_time = self.bank_time(entry, sector_request.address);
+                let bank_time = self.bank_time(entry, request);
                 let lookup = now + before + tag_time.max(bank_time);
-                let outcome = self.banked_sector(entry, sector_request, lookup, shared_state);
-                if !self.note(entry.operation, &outcome, shared_state) {
+                let outcome = self.banked_sector(entry, request, lookup, shared_state);
+                self.note(entry.operation, &outcome, shared_state);
+                let served = request.mask & !outcome.left;
+                left &= !served;
+                entry.served += self.units(served);
+                if outcome.left != 0 {
                     entry.lines[to_usize(entry.place)].sectors = left;
                     entry.go_back(turn);
                     return false;
                 }
-                entry.served += 1;
-                left &= !sector_request.mask;
             }
             entry.place += 1;
         }
         true
     }
 
-    /// Cycles of the banks before the next sector of an entry.
-    #[inline]
-    fn bank_time(&self, entry: &mut Entry, address: u64) -> u64 {
-        if self.params.l1_bank_bytes == 0 {
-            return u64::from(entry.served / self.params.l1_banks);
+    /// What one request of an instruction asks for.
+    fn reach(&self, route: Route) -> Reach {
+        let alike = match route {
+            Route::Cached(kind) | Route::Direct(kind) => kind.carries_data(),
+            Route::Shared { .. } | Route::Constant => false,
+        };
+        match self.params.reach {
+            Reach::Block { sectors, .. } => Reach::Block { sectors, alike },
+            other @ (Reach::Sector | Reach::WholeLine) => other,
         }
-        entry.enter_bank(self.bank_of(address));
+    }
+
+    /// Sectors of the caches that some bits of a line request stand for.
+    #[inline]
+    fn units(&self, sectors: u8) -> u32 {
+        match self.params.reach {
+            Reach::Block { .. } | Reach::Sector => sectors.count_ones(),
+            Reach::WholeLine => u32::from(sectors != 0),
+        }
+    }
+
+    /// Cycles of the banks before the next request of an entry: before its last sector.
+    #[inline]
+    fn bank_time(&self, entry: &mut Entry, request: SectorRequest) -> u64 {
+        if self.params.l1_bank_bytes == 0 {
+            let last = entry.served + self.units(request.mask) - 1;
+            return u64::from(last / self.params.l1_banks);
+        }
+        entry.enter_bank(self.bank_of(request.address));
         u64::from(entry.cycle)
     }
 
@@ -228,93 +270,167 @@ impl Sm {
         if self.params.translates_before_l1 { (delay, 0) } else { (0, delay) }
     }
 
-    /// Books a sector's outcome; false when the entry must wait.
-    fn note(&mut self, operation: u32, outcome: &Sector, shared_state: &mut SharedState) -> bool {
+    /// Books the outcome of a request.
+    fn note(&mut self, operation: u32, outcome: &Outcome, shared_state: &mut SharedState) {
         let operation = self.lsu.operations.get_mut(operation);
-        match *outcome {
-            Sector::Known(cycle) => operation.latest = operation.latest.max(cycle),
-            Sector::Sent => operation.remaining += 1,
-            Sector::NoEntry => self.lsu.queue.stalled = true,
-            Sector::NoPort(at) => self.wait_for_port(Err(at), shared_state),
+        operation.latest = operation.latest.max(outcome.known);
+        operation.remaining += outcome.sent;
+        match outcome.wait {
+            Some(Wait::Entry) => self.lsu.queue.stalled = true,
+            Some(Wait::Port(at)) => self.wait_for_port(Err(at), shared_state),
+            None => {}
         }
-        matches!(outcome, Sector::Known(_) | Sector::Sent)
     }
 
     pub(in crate::sm) fn sector(
         &mut self,
         entry: &Entry,
-        sector_request: SectorRequest,
+        request: SectorRequest,
         lookup: Cycle,
         shared_state: &mut SharedState,
-    ) -> Sector {
+    ) -> Outcome {
         if let Err(at) = self.port_room(shared_state)
-            && !self.stays(entry.route, sector_request.address)
+            && !self.stays(entry.route, request)
         {
-            return Sector::NoPort(at);
+            return Outcome::waits(request, Wait::Port(at));
         }
-        self.look_up(entry, sector_request, lookup, shared_state)
+        self.look_up(entry, request, lookup, shared_state)
     }
 
-    /// Lets the scheduler of a warp know what the L1 did for it.
+    /// Lets the scheduler of a warp know what the L1 did for it. What was refused is looked up
+    /// again.
     fn note_l1(&mut self, operation: u32, read: &Read) {
-        let found = match read {
-            Read::Hit | Read::Merged => true,
-            Read::Miss => false,
-            // It is looked up again.
-            Read::Refused => return,
-        };
         let warp = self.lsu.operations.get_mut(operation).warp;
         let scheduler = self.issue.scheduler_of(warp);
-        self.issue.schedulers[scheduler].note_l1(warp, found);
+        for (sectors, found) in [(read.hit | read.merged, true), (read.miss, false)] {
+            if sectors != 0 {
+                self.issue.schedulers[scheduler].note_l1(warp, found);
+            }
+        }
     }
 
-    /// Looks a sector up and sends what it needs, whether the port has room or not.
+    /// The sectors of a request in their line of the L1, one bit each.
+    #[inline]
+    fn l1_sectors(&self, request: SectorRequest) -> u8 {
+        match self.params.reach {
+            Reach::Block { .. } => request.mask,
+            Reach::Sector | Reach::WholeLine => self.lsu.l1.sector_bit(request.address),
+        }
+    }
+
+    /// Looks a request up and sends what it needs, whether the port has room or not.
     pub(in crate::sm) fn look_up(
         &mut self,
         entry: &Entry,
-        sector_request: SectorRequest,
+        request: SectorRequest,
         lookup: Cycle,
         shared_state: &mut SharedState,
-    ) -> Sector {
+    ) -> Outcome {
         self.lsu.l1.kernel = entry.kernel;
-        let after = lookup + self.params.l1_latency;
         let (_, behind) = self.tlb_delays(entry);
-        let leaves = after + behind;
-        let (ask, ready, fills_l1) = match entry.route {
+        match entry.route {
             Route::Cached(RequestKind::Read) => {
-                let read = self.read_l1(entry, sector_request, shared_state);
+                let read = self.read_l1(entry, request, shared_state);
                 if self.issue.sees_l1 {
                     self.note_l1(entry.operation, &read);
                 }
-                match read {
-                    Read::Hit => return Sector::Known(after),
-                    Read::Merged => return Sector::Sent,
-                    Read::Refused => return Sector::NoEntry,
-                    Read::Miss => (RequestKind::Read, leaves, true),
-                }
+                self.after_read(
+                    entry,
+                    request,
+                    &read,
+                    lookup + self.params.l1_latency,
+                    shared_state,
+                )
             }
-            Route::Cached(ask) => match self.write_l1(entry, sector_request, shared_state) {
-                Write::Kept => return Sector::Known(after),
-                Write::Refused => return Sector::NoEntry,
-                Write::Fetch => (RequestKind::Read, leaves, true),
-                Write::Down => (ask, leaves, false),
-            },
-            Route::Direct(ask) => (ask, lookup + 1 + behind, false),
-            Route::Shared { .. } | Route::Constant => return Sector::Known(lookup),
-        };
-        self.send_sector(entry, sector_request, (ask, ready, fills_l1), shared_state);
-        Sector::Sent
+            Route::Cached(kind) => {
+                let write = self.write_l1(entry, request, shared_state);
+                let after = lookup + self.params.l1_latency;
+                self.after_write((entry, kind), request, &write, after, shared_state)
+            }
+            Route::Direct(kind) => {
+                let sent = self.units(request.mask);
+                let leaves = lookup + 1 + behind;
+                self.send_sectors(entry, request, (kind, leaves, false), shared_state);
+                Outcome { sent: to_u16(sent), ..Outcome::default() }
+            }
+            Route::Shared { .. } | Route::Constant => {
+                Outcome { known: lookup, ..Outcome::default() }
+            }
+        }
+    }
+
+    /// Sends what a read of the L1 lacks, which was done at cycle `after`.
+    #[inline]
+    fn after_read(
+        &mut self,
+        entry: &Entry,
+        request: SectorRequest,
+        read: &Read,
+        after: Cycle,
+        shared_state: &mut SharedState,
+    ) -> Outcome {
+        let Read { hit, merged, miss, refused } = *read;
+        if miss != 0 {
+            let leaves = after + self.tlb_delays(entry).1;
+            let missed = self.part(request, miss);
+            self.send_sectors(entry, missed, (RequestKind::Read, leaves, true), shared_state);
+        }
+        Outcome {
+            known: if hit == 0 { 0 } else { after },
+            sent: to_u16((merged | miss).count_ones()),
+            left: self.part(request, refused).mask,
+            wait: (refused != 0).then_some(Wait::Entry),
+        }
+    }
+
+    /// Sends what a write of the L1 sends down or must fetch; it was done at cycle `after`.
+    fn after_write(
+        &mut self,
+        (entry, kind): (&Entry, RequestKind),
+        request: SectorRequest,
+        write: &Write,
+        after: Cycle,
+        shared_state: &mut SharedState,
+    ) -> Outcome {
+        let Write { kept, down, fetch, refused } = *write;
+        let leaves = after + self.tlb_delays(entry).1;
+        if down != 0 {
+            self.send_sectors(entry, self.part(request, down), (kind, leaves, false), shared_state);
+        }
+        if fetch != 0 {
+            let fetched = self.part(request, fetch);
+            self.send_sectors(entry, fetched, (RequestKind::Read, leaves, true), shared_state);
+        }
+        Outcome {
+            known: if kept == 0 { 0 } else { after },
+            sent: to_u16((down | fetch).count_ones()),
+            left: self.part(request, refused).mask,
+            wait: (refused != 0).then_some(Wait::Entry),
+        }
+    }
+
+    /// The part of a request that stands for `sectors` of its line of the L1.
+    #[inline]
+    fn part(&self, request: SectorRequest, sectors: u8) -> SectorRequest {
+        match self.params.reach {
+            Reach::Block { .. } => request.part(sectors),
+            Reach::Sector | Reach::WholeLine if sectors == 0 => {
+                SectorRequest { mask: 0, ..request }
+            }
+            Reach::Sector | Reach::WholeLine => request,
+        }
     }
 
     #[inline]
     fn read_l1(
         &mut self,
         entry: &Entry,
-        sector_request: SectorRequest,
+        request: SectorRequest,
         shared_state: &mut SharedState,
     ) -> Read {
         let mut counted = CacheCounts::default();
-        let read = self.lsu.l1.read(sector_request.address, entry.operation, &mut counted);
+        let asked = self.l1_sectors(request);
+        let read = self.lsu.l1.read(request.address, asked, entry.operation, &mut counted);
         let sectors = self.lsu.l1.sectors_at_once();
         shared_state.counts[to_usize(entry.kernel)].l1.add(&counted, sectors);
         if let Some(hot) = &mut shared_state.hot {
@@ -327,17 +443,13 @@ impl Sm {
     fn write_l1(
         &mut self,
         entry: &Entry,
-        sector_request: SectorRequest,
+        request: SectorRequest,
         shared_state: &mut SharedState,
     ) -> Write {
         let mut counted = CacheCounts::default();
-        let write = self.lsu.l1.write(
-            sector_request.address,
-            sector_request.bytes,
-            entry.operation,
-            &mut counted,
-        );
-        let sectors = sector_request.sectors;
+        let place = (request.address, self.l1_sectors(request));
+        let write = self.lsu.l1.write(place, request.bytes, entry.operation, &mut counted);
+        let sectors = request.sectors;
         shared_state.counts[to_usize(entry.kernel)].l1.add(&counted, sectors);
         if let Some(hot) = &mut shared_state.hot {
             hot.count_l1((self.id, entry.kernel, entry.operation), &counted, sectors);
@@ -345,28 +457,29 @@ impl Sm {
         write
     }
 
-    /// True when a sector's look-up sends nothing.
-    fn stays(&self, route: Route, address: u64) -> bool {
+    /// True when the look-up of a request sends nothing.
+    fn stays(&self, route: Route, request: SectorRequest) -> bool {
+        let sectors = self.l1_sectors(request);
         match route {
-            Route::Cached(RequestKind::Read) => self.lsu.l1.keeps(address),
-            Route::Cached(_) => self.lsu.l1.absorbs(address),
+            Route::Cached(RequestKind::Read) => self.lsu.l1.keeps(request.address, sectors),
+            Route::Cached(_) => self.lsu.l1.absorbs(request.address, sectors),
             Route::Shared { .. } | Route::Direct(_) | Route::Constant => false,
         }
     }
 
     /// Sends a request towards its slice: what to ask there, when it leaves, and
-    /// whether the answer fills the L1, with a whole sector of it.
+    /// whether the answer fills the L1, with whole sectors of it.
     #[inline]
-    fn send_sector(
+    fn send_sectors(
         &mut self,
         entry: &Entry,
-        sector_request: SectorRequest,
-        (ask, ready, fills_l1): (RequestKind, Cycle, bool),
+        request: SectorRequest,
+        (kind, ready, fills_l1): (RequestKind, Cycle, bool),
         shared_state: &mut SharedState,
     ) {
-        self.lsu.queue.in_flight += 1;
-        let (asked, bytes) = (sector_request.address, sector_request.bytes);
-        let sectors = if fills_l1 { self.lsu.l1.sectors_at_once() } else { sector_request.sectors };
+        let SectorRequest { address: asked, bytes, mask, .. } = request;
+        self.lsu.queue.in_flight += self.units(mask);
+        let sectors = if fills_l1 { self.lsu.l1.sectors_at_once() } else { request.sectors };
         let address = shared_state.physical(asked);
         shared_state.send(Packet {
             address,
@@ -376,9 +489,10 @@ impl Sm {
             kernel: entry.kernel,
             bytes,
             sectors,
+            mask: if self.params.by_line() { mask } else { 0 },
             sm: self.id,
             slice: shared_state.memory_system.slice_of(address),
-            kind: ask,
+            kind,
             fills_l1,
             origin: Origin::Sm,
         });
@@ -396,21 +510,25 @@ impl Sm {
         } else if packet.kind == RequestKind::Constant {
             self.on_constant(packet, done, shared_state);
         } else if packet.fills_l1 {
-            self.lsu.queue.in_flight -= 1;
+            self.lsu.queue.in_flight -= packet.units();
             let mut released = std::mem::take(&mut self.lsu.released);
-            self.lsu.l1.fill(packet.virtual_address, &mut released);
+            let address = packet.virtual_address;
+            let came = if packet.mask == 0 { self.lsu.l1.sector_bit(address) } else { packet.mask };
+            self.lsu.l1.fill(address, came, &mut released);
             self.retry_held(shared_state);
-            for &operation in &released {
-                let done = self.returned(done);
-                self.answered(operation, done, shared_state);
+            for &(operation, sectors) in &released {
+                let sectors = sectors.count_ones();
+                let done = self.returned(done, sectors);
+                self.answered(operation, sectors, done, shared_state);
             }
             released.clear();
             self.lsu.released = released;
         } else {
-            self.lsu.queue.in_flight -= 1;
+            let sectors = packet.units();
+            self.lsu.queue.in_flight -= sectors;
             let returns = matches!(packet.kind, RequestKind::Read | RequestKind::Atomic);
-            let done = if returns { self.returned(done) } else { done };
-            self.answered(packet.operation, done, shared_state);
+            let done = if returns { self.returned(done, sectors) } else { done };
+            self.answered(packet.operation, sectors, done, shared_state);
         }
         if self.lsu.l1.has_leaving() {
             self.schedule_service(shared_state.queue.now(), shared_state);
@@ -427,25 +545,27 @@ impl Sm {
         }
     }
 
-    /// When a result that arrives at `at` has passed the port to the registers.
+    /// When results of so many sectors that arrive at `at` have passed the port to the registers.
     #[inline]
-    fn returned(&mut self, at: Cycle) -> Cycle {
+    fn returned(&mut self, at: Cycle, sectors: u32) -> Cycle {
         if self.params.return_time == 0 {
             return at;
         }
-        let free = self.lsu.queue.returns_at.max(at);
-        self.lsu.queue.returns_at = free + self.params.return_time;
-        free
+        let last =
+            self.lsu.queue.returns_at.max(at) + self.params.return_time * u64::from(sectors - 1);
+        self.lsu.queue.returns_at = last + self.params.return_time;
+        last
     }
 
     pub(in crate::sm) fn answered(
         &mut self,
         number: u32,
+        sectors: u32,
         done: Cycle,
         shared_state: &mut SharedState,
     ) {
         let operation = self.lsu.operations.get_mut(number);
-        operation.remaining -= 1;
+        operation.remaining -= to_u16(sectors);
         operation.latest = operation.latest.max(done);
         self.finish_if_done(number, shared_state);
     }
@@ -500,7 +620,8 @@ impl Sm {
                 operation: 0,
                 kernel: self.lsu.l1.kernel,
                 bytes: leaving.bytes,
-                sectors: self.lsu.l1.sectors_of(leaving.bytes),
+                sectors: self.lsu.l1.written_sectors(leaving.bytes),
+                mask: if self.params.by_line() { self.lsu.l1.sector_bit(address) } else { 0 },
                 sm: self.id,
                 slice: shared_state.memory_system.slice_of(address),
                 kind: RequestKind::WriteBack,

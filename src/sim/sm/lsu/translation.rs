@@ -231,7 +231,7 @@ fn look_up(
         let same = |other: &LineRequest| other.translated && other.line >> unit.page_shift == page;
         let all = unit.before_l1 || entry.route != Route::Cached(RequestKind::Read);
         let known = entry.lines[..to_usize(entry.looked_up)].iter().any(same)
-            || !(all || line.sectors().any(|address| !l1.keeps(address)));
+            || !(all || line.sectors().any(|address| !l1.keeps(address, l1.sector_bit(address))));
         if !known {
             let counts = &mut shared_state.counts[to_usize(entry.kernel)].translation.l1;
             match unit.lookup(page, place, counts) {
