@@ -181,11 +181,7 @@ struct Gathered {
 
 impl Gathered {
     fn new(statics: &Arc<Vec<Static>>, warps: u32) -> Self {
-        Self {
-            batch: Batch { statics: Arc::clone(statics), ..Batch::default() },
-            warps: vec![(0..0, 0); to_usize(warps)],
-            full: false,
-        }
+        Self { batch: Batch::of(statics), warps: vec![(0..0, 0); to_usize(warps)], full: false }
     }
 
     fn take(&mut self, warp: u32, index: usize, mask: u32, access: Option<&Access>) {

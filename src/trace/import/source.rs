@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
@@ -69,6 +69,8 @@ pub(super) struct Source {
     reader: Box<dyn Read + Send>,
     /// The start of a line that the last block cut.
     rest: Vec<u8>,
+    /// The memory of an earlier block.
+    spare: Vec<u8>,
     next_line: u64,
     /// Bytes of decompressed text so far.
     pub(super) text_bytes: u64,
@@ -131,6 +133,7 @@ impl Source {
             compression: found.map(|(_, name, _)| *name),
             reader,
             rest: Vec::new(),
+            spare: Vec::new(),
             next_line: 1,
             text_bytes: 0,
             file_bytes: metadata.len(),
@@ -180,11 +183,9 @@ impl Source {
     /// When the file cannot be read or decompressed, or a line is longer than a
     /// block.
     pub(super) fn block(&mut self) -> Result<Option<TextBlock>, TraceError> {
-        let mut bytes = std::mem::take(&mut self.rest);
-        let room = BLOCK_BYTES - bytes.len();
-        bytes.reserve_exact(room + 1);
-        let read = (&mut self.reader).take(to_u64(room)).read_to_end(&mut bytes);
-        let read = read.map_err(|error| self.broken(&bytes, error))?;
+        let mut bytes = std::mem::take(&mut self.spare);
+        let room = BLOCK_BYTES - self.rest.len();
+        let read = self.fill(&mut bytes).map_err(|error| self.broken(&bytes, error))?;
         self.text_bytes += to_u64(read);
         self.ended = read < room;
         if bytes.is_empty() {
@@ -198,12 +199,46 @@ impl Source {
                     bytes.push(b'\n');
                 }
             }
-            Some(last) => self.rest = bytes.split_off(last + 1),
+            Some(last) => {
+                self.rest.extend_from_slice(&bytes[last + 1..]);
+                bytes.truncate(last + 1);
+            }
             None => return Err(self.endless(&bytes)),
         }
         let first_line = self.next_line;
         self.next_line += lines(&bytes);
         Ok(Some(TextBlock { bytes, first_line }))
+    }
+
+    /// Makes `bytes` the rest of the last block and what follows it, a block at most; returns
+    /// the bytes that were read, also fewer before an error.
+    fn fill(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {
+        let kept = self.rest.len();
+        if bytes.is_empty() {
+            // New memory is not written before it is needed: most files are shorter.
+            bytes.reserve_exact(BLOCK_BYTES + 1);
+            bytes.append(&mut self.rest);
+            return (&mut self.reader).take(to_u64(BLOCK_BYTES - kept)).read_to_end(bytes);
+        }
+        bytes.resize(BLOCK_BYTES, 0);
+        bytes[..kept].copy_from_slice(&self.rest);
+        self.rest.clear();
+        let mut end = kept;
+        let read = loop {
+            match self.reader.read(&mut bytes[end..]) {
+                Ok(0) => break Ok(end - kept),
+                Ok(read) => end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Err(error),
+            }
+        };
+        bytes.truncate(end);
+        read
+    }
+
+    /// Takes the memory of a block that is not needed any more for a next one.
+    fn reuse(&mut self, bytes: Vec<u8>) {
+        self.spare = bytes;
     }
 
     /// The error of a file that ends or breaks after `bytes`.
@@ -253,12 +288,15 @@ pub(super) fn read_ahead(
     take: &mut dyn FnMut(&[TextBlock]) -> Result<(), TraceError>,
 ) -> Result<Source, TraceError> {
     let threads = rayon::current_num_threads();
-    take(&[first])?;
+    take(std::slice::from_ref(&first))?;
     if !source.ended() {
+        source.reuse(first.bytes);
         source = std::thread::scope(|scope| {
             let (send, receive) = sync_channel::<Message>(threads * WAITING);
+            let (give_back, given_back) = channel();
             let reader = scope.spawn(move || {
                 loop {
+                    given_back.try_iter().take(1).for_each(|bytes| source.reuse(bytes));
                     let message = match source.block() {
                         Ok(None) => return source,
                         Ok(Some(block)) => Ok((block, source.advanced())),
@@ -271,7 +309,7 @@ pub(super) fn read_ahead(
                     }
                 }
             });
-            let taken = receive_all(&receive, threads, progress, take);
+            let taken = receive_all(&receive, &give_back, progress, take);
             drop(receive);
             let source = reader.join().expect("reading does not panic");
             taken.map(|()| source)
@@ -283,10 +321,11 @@ pub(super) fn read_ahead(
 
 fn receive_all(
     blocks: &Receiver<Message>,
-    threads: usize,
+    give_back: &Sender<Vec<u8>>,
     progress: &dyn Progress,
     take: &mut dyn FnMut(&[TextBlock]) -> Result<(), TraceError>,
 ) -> Result<(), TraceError> {
+    let threads = rayon::current_num_threads();
     loop {
         let group: Result<Vec<(TextBlock, u64)>, TraceError> =
             blocks.iter().take(threads).collect();
@@ -295,6 +334,47 @@ fn receive_all(
             return Ok(());
         }
         take(&group)?;
+        for block in group {
+            // A reader that has ended needs no more memory.
+            let _ = give_back.send(block.bytes);
+        }
         progress.advance(read.iter().sum());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::{BLOCK_BYTES, Source, read_ahead};
+    use crate::Silent;
+
+    #[test]
+    fn blocks_in_memory_that_is_used_again_are_the_file() {
+        let mut text = String::new();
+        for line in 0.. {
+            writeln!(text, "{line} {}", "x".repeat(line * 7919 % 997)).unwrap();
+            if text.len() > 8 * BLOCK_BYTES {
+                break;
+            }
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &text).unwrap();
+        let mut source = Source::open(file.path()).unwrap();
+        let first = source.block().unwrap().unwrap();
+        let (mut read, mut next) = (Vec::new(), 1);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let source = pool.install(|| {
+            read_ahead(source, first, &Silent, &mut |blocks| {
+                for block in blocks {
+                    assert_eq!(block.first_line, next);
+                    next += super::lines(&block.bytes);
+                    read.extend_from_slice(&block.bytes);
+                }
+                Ok(())
+            })
+        });
+        assert_eq!(source.unwrap().text_bytes, u64::try_from(text.len()).unwrap());
+        assert!(read == text.as_bytes());
     }
 }

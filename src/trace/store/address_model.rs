@@ -9,10 +9,11 @@
 //! [`classify`] says which part of an access the tracer's own rule explains, and [`fit`]
 //! finds the models of a chunk.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 use gpumodel_core::isa::AddressMode;
 use gpumodel_core::units::{Dim3, to_u32, to_usize};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::lanes;
 use super::records::AddressList;
@@ -125,6 +126,16 @@ pub(super) enum AccessKind {
     Irregular(AddressMode, i64, u32),
 }
 
+impl AccessKind {
+    /// Its index into [`Lists`].
+    fn list(self) -> Option<u32> {
+        match self {
+            Self::List(list) | Self::Irregular(_, _, list) => Some(list),
+            Self::Zero | Self::Single | Self::Stride(_) => None,
+        }
+    }
+}
+
 /// One access of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Classified {
@@ -150,40 +161,79 @@ impl Classified {
     }
 }
 
-/// Distinct difference lists and how often each occurs.
+/// Distinct difference lists in order of first appearance, and how often each occurs.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    numbers: HashMap<Box<[i64]>, u32>,
-    /// In order of first appearance.
-    pub(super) lists: Vec<(Box<[i64]>, u32)>,
+    values: Vec<i64>,
+    lists: Vec<List>,
+    /// From hashes to the first list of those that have it.
+    first: FxHashMap<u64, u32>,
+}
+
+/// A list, its values among those of all.
+#[derive(Debug)]
+struct List {
+    start: usize,
+    end: usize,
+    count: u32,
+    /// The next one with the same hash.
+    next: Option<u32>,
 }
 
 impl Lists {
-    /// The number of `list`, counted once more.
-    fn number(&mut self, list: &[i64]) -> u32 {
-        if let Some(&number) = self.numbers.get(list) {
-            self.lists[to_usize(number)].1 += 1;
-            return number;
-        }
-        let number = to_u32(self.lists.len());
-        self.numbers.insert(list.into(), number);
-        self.lists.push((list.into(), 1));
+    /// The lists, and how often each occurs.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[i64], u32)> + Clone {
+        self.lists.iter().map(|list| (&self.values[list.start..list.end], list.count))
+    }
+
+    /// The list of that number.
+    pub(super) fn get(&self, number: u32) -> &[i64] {
+        let list = &self.lists[to_usize(number)];
+        &self.values[list.start..list.end]
+    }
+
+    /// The number of `list`, counted once more; `guess` is tried first.
+    fn number(&mut self, list: &[i64], guess: Option<u32>) -> u32 {
+        let number = match guess.filter(|&guess| self.get(guess) == list) {
+            Some(number) => number,
+            None => self.find(list),
+        };
+        self.lists[to_usize(number)].count += 1;
         number
+    }
+
+    /// The number of `list`, which is added where there is none.
+    fn find(&mut self, list: &[i64]) -> u32 {
+        let new = to_u32(self.lists.len());
+        let mut number = *self.first.entry(FxBuildHasher.hash_one(list)).or_insert(new);
+        while number != new {
+            if self.get(number) == list {
+                return number;
+            }
+            number = *self.lists[to_usize(number)].next.get_or_insert(new);
+        }
+        let start = self.values.len();
+        self.values.extend_from_slice(list);
+        self.lists.push(List { start, end: self.values.len(), count: 0, next: None });
+        new
     }
 }
 
 /// Classifies one access by the tracer's rule: no lane: base 0, stride 0; one
 /// lane: no differences; neighbours with an equal step: stride; else
-/// differences. With `full` the trace lists the address of every active lane instead.
+/// differences. With `full` the trace lists the address of every active lane instead. The list
+/// may be that of the instruction's `last` access.
 pub(super) fn classify(
     mask: u32,
     lines: &AddressList,
     deltas: &[i64],
     full: bool,
+    last: Option<AccessKind>,
     lists: &mut Lists,
 ) -> AccessKind {
     let spread_mode = if full { AddressMode::List } else { AddressMode::Delta };
     let lanes = mask.count_ones();
+    let guess = last.and_then(AccessKind::list);
     let usual = match lanes {
         0 => (lines.mode == AddressMode::Stride && lines.base == 0 && lines.stride == 0)
             .then_some(AccessKind::Zero),
@@ -193,11 +243,13 @@ pub(super) fn classify(
         }
         _ if lines.mode == spread_mode => Some(match lanes::step(mask, deltas) {
             Some(step) if full || !lanes::contiguous(mask) => AccessKind::Stride(step),
-            _ => AccessKind::List(lists.number(deltas)),
+            _ => AccessKind::List(lists.number(deltas, guess)),
         }),
         _ => None,
     };
-    usual.unwrap_or_else(|| AccessKind::Irregular(lines.mode, lines.stride, lists.number(deltas)))
+    usual.unwrap_or_else(|| {
+        AccessKind::Irregular(lines.mode, lines.stride, lists.number(deltas, guess))
+    })
 }
 
 /// The accesses of one warp and where the warp is.

@@ -16,9 +16,10 @@
 //! a decoded chunk is about as large as its payload, and each warp's streams
 //! are decoded lazily by its cursor.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
@@ -275,7 +276,7 @@ fn read_paths(
 /// Distinct byte streams of warps in order of first appearance, and which warp has which.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    numbers: HashMap<Box<[u8]>, u32>,
+    numbers: FxHashMap<Box<[u8]>, u32>,
     bytes: Vec<u8>,
     lengths: Vec<usize>,
     uses: Vec<u32>,

@@ -1,18 +1,19 @@
 //! Collects a kernel's CTAs into chunks, packs them and hands them to the writer;
 //! [`super::chunk`] reads a chunk back and draws its layout.
 
-use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use gpumodel_core::isa::{AddressMode, Segment};
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
-use super::address_model::{Classified, Lists, Model, WarpAccesses, classify, fit};
+use super::address_model::{AccessKind, Classified, Lists, Model, WarpAccesses, classify, fit};
 use super::chunk::Streams;
 use super::code::Dictionary;
 use super::layout::MOST_STATICS;
-use super::memory_stream::{self, StreamWriter};
+use super::memory_stream::StreamWriter;
 use super::records::{Batch, Block, Piece};
 use super::run_length::{encode_masks, encode_path};
 use super::writer::StoreWriter;
@@ -180,15 +181,12 @@ pub(super) struct Packed {
     pub(super) memory_instructions: u64,
 }
 
-/// One warp, flattened over its pieces.
-#[derive(Debug, Default)]
+/// Where a warp is, and its range of the chunk's accesses.
+#[derive(Debug)]
 struct Warp {
     cta: Dim3,
     warp: u32,
-    numbers: Vec<u32>,
-    masks: Vec<u32>,
-    /// Range of the chunk's accesses.
-    accesses: std::ops::Range<usize>,
+    accesses: Range<usize>,
 }
 
 /// The accesses of one chunk while it is packed.
@@ -196,78 +194,160 @@ struct Warp {
 struct ChunkAccesses {
     seen: Vec<Classified>,
     lists: Lists,
-    /// From memory numbers of the kernel to those of the chunk.
-    slots: HashMap<u32, u32>,
-    /// Kernel's memory number, and whether the trace lists full addresses, as the
-    /// first access with an active lane says.
-    used: Vec<(u32, Option<bool>)>,
+    /// From memory numbers of the kernel to those of the chunk, or [`NO_MEMORY`].
+    slots: Vec<u32>,
+    used: Vec<UsedMemory>,
+}
+
+/// A memory instruction of the chunk.
+#[derive(Debug)]
+struct UsedMemory {
+    /// Its memory number in the kernel.
+    memory: u32,
+    /// The trace lists full addresses, as the first access with an active lane says.
+    full: Option<bool>,
+    last: Option<AccessKind>,
+}
+
+/// Paths and masks of one chunk's warps.
+#[derive(Debug, Default)]
+struct ChunkPaths {
+    paths: Streams,
+    masks: Streams,
+    /// Numbers of the chunk's segments.
+    numbers: FxHashMap<Segment, u32>,
+    /// Of the warp under way: its segments, and masks with how often each comes.
+    steps: Vec<u32>,
+    runs: Vec<(u32, u64)>,
+    stream: Vec<u8>,
 }
 
 /// Packs `blocks` of a kernel with `grid`; `memory` gives the memory number of
 /// every static of the kernel, or [`NO_MEMORY`].
 pub(super) fn pack(blocks: &[Block], grid: Dim3, memory: &[u32]) -> Packed {
     let mut chunk = ChunkAccesses::default();
-    let mut warps = Vec::new();
+    let mut paths = ChunkPaths::default();
+    let mut packed = Packed { ctas: to_u32(blocks.len()), ..Packed::default() };
+    let mut warps = Vec::with_capacity(blocks.iter().map(|block| block.warps.len()).sum());
     for block in blocks {
         for (warp, pieces) in block.warps.iter().enumerate() {
-            warps.push(chunk.flatten(block.position, to_u32(warp), pieces, memory));
+            let start = chunk.seen.len();
+            for piece in pieces {
+                chunk.add(piece, memory);
+            }
+            let accesses = start..chunk.seen.len();
+            warps.push(Warp { cta: block.position, warp: to_u32(warp), accesses });
+            paths.add(pieces, &mut packed);
         }
     }
-    let full: Vec<bool> = chunk.used.iter().map(|(_, full)| full.unwrap_or(false)).collect();
+    let full: Vec<bool> = chunk.used.iter().map(|used| used.full.unwrap_or(false)).collect();
     let accesses: Vec<WarpAccesses<'_>> = warps
         .iter()
         .map(|w| WarpAccesses { cta: w.cta, warp: w.warp, seen: &chunk.seen[w.accesses.clone()] })
         .collect();
     let models = fit(&accesses, &full);
-    let mut packed = Packed { ctas: to_u32(blocks.len()), ..Packed::default() };
     let body = &mut packed.body;
-    let memories = chunk.used.iter().map(|&(memory, _)| memory);
-    write_models(memories, &models, body);
-    let table = memory_stream::table(&chunk.lists);
+    write_models(chunk.used.iter().map(|used| used.memory), &models, body);
     write_lists(&chunk.lists, body);
     write_positions(blocks, grid, body);
-    let writer = StreamWriter { models: &models, lists: &chunk.lists, table: &table };
-    write_warps(&warps, &chunk.seen, &writer, &mut packed);
+    paths.paths.write(body);
+    paths.masks.write(body);
+    write_memories(&accesses, StreamWriter::new(&models, &chunk.lists), body);
     packed.tails = trailing_fields::pack(blocks);
     packed.memory_instructions = to_u64(chunk.seen.len());
     packed
 }
 
 impl ChunkAccesses {
-    fn flatten(&mut self, cta: Dim3, warp: u32, pieces: &[Piece], memory: &[u32]) -> Warp {
-        let start = self.seen.len();
-        let mut flat = Warp { cta, warp, ..Warp::default() };
-        for piece in pieces {
-            let mut access = piece.access;
-            for record in &piece.batch.records[piece.records.clone()] {
-                let number = piece.numbers[to_usize(record.number)];
-                flat.numbers.push(number);
-                flat.masks.push(record.mask);
-                let memory = memory[to_usize(number)];
-                if memory != NO_MEMORY {
-                    self.see(memory, record.mask, piece, access);
-                    access += 1;
-                }
+    /// Adds the accesses of a warp's next piece.
+    fn add(&mut self, piece: &Piece, memory: &[u32]) {
+        let mut access = piece.access;
+        for record in &piece.batch.records[piece.records.clone()] {
+            let memory = memory[to_usize(piece.numbers[to_usize(record.number)])];
+            if memory != NO_MEMORY {
+                self.see(memory, record.mask, piece, access);
+                access += 1;
             }
         }
-        flat.accesses = start..self.seen.len();
-        flat
     }
 
     fn see(&mut self, memory: u32, mask: u32, piece: &Piece, access: usize) {
         let lines = &piece.batch.accesses[access];
-        let new = to_u32(self.used.len());
-        let slot = *self.slots.entry(memory).or_insert(new);
-        if slot == new {
-            self.used.push((memory, None));
+        let slot = self.slot(memory);
+        let used = &mut self.used[to_usize(slot)];
+        if mask != 0 && used.full.is_none() {
+            used.full = Some(lines.mode == AddressMode::List);
         }
-        let full = &mut self.used[to_usize(slot)].1;
-        if mask != 0 && full.is_none() {
-            *full = Some(lines.mode == AddressMode::List);
-        }
-        let full = full.unwrap_or(false);
-        let kind = classify(mask, lines, piece.batch.deltas(lines), full, &mut self.lists);
+        let (full, deltas) = (used.full.unwrap_or(false), piece.batch.deltas(lines));
+        let kind = classify(mask, lines, deltas, full, used.last, &mut self.lists);
+        used.last = Some(kind);
         self.seen.push(Classified { slot, mask, base: lines.base, kind });
+    }
+
+    /// The chunk's number of a memory instruction, given when it is first seen.
+    fn slot(&mut self, memory: u32) -> u32 {
+        let index = to_usize(memory);
+        if index >= self.slots.len() {
+            self.slots.resize(index + 1, NO_MEMORY);
+        }
+        if self.slots[index] == NO_MEMORY {
+            self.slots[index] = to_u32(self.used.len());
+            self.used.push(UsedMemory { memory, full: None, last: None });
+        }
+        self.slots[index]
+    }
+}
+
+impl ChunkPaths {
+    /// Adds the streams of a warp, its new segments to `packed`.
+    fn add(&mut self, pieces: &[Piece], packed: &mut Packed) {
+        self.steps.clear();
+        self.runs.clear();
+        let mut segment = Segment { first: 0, length: 0 };
+        let (mut mask, mut count) = (0, 0);
+        for piece in pieces {
+            for record in &piece.batch.records[piece.records.clone()] {
+                let number = piece.numbers[to_usize(record.number)];
+                if number != segment.first + segment.length {
+                    self.step(segment, &mut packed.segments);
+                    segment = Segment { first: number, length: 0 };
+                }
+                segment.length += 1;
+                if record.mask != mask {
+                    self.run(mask, count, packed);
+                    (mask, count) = (record.mask, 0);
+                }
+                count += 1;
+            }
+        }
+        self.step(segment, &mut packed.segments);
+        self.run(mask, count, packed);
+        self.stream.clear();
+        encode_path(&self.steps, &mut self.stream);
+        self.paths.push(&self.stream);
+        self.stream.clear();
+        encode_masks(&self.runs, &mut self.stream);
+        self.masks.push(&self.stream);
+    }
+
+    /// Ends a maximal run of consecutive statics, unless it is empty.
+    fn step(&mut self, segment: Segment, segments: &mut Vec<Segment>) {
+        if segment.length > 0 {
+            let number = *self.numbers.entry(segment).or_insert_with(|| {
+                segments.push(segment);
+                to_u32(segments.len() - 1)
+            });
+            self.steps.push(number);
+        }
+    }
+
+    /// Ends a run of equal masks, unless it is empty.
+    fn run(&mut self, mask: u32, count: u64, packed: &mut Packed) {
+        if count > 0 {
+            self.runs.push((mask, count));
+            packed.warp_instructions += count;
+            packed.thread_instructions += count * u64::from(mask.count_ones());
+        }
     }
 }
 
@@ -283,7 +363,7 @@ fn write_models(memories: impl Iterator<Item = u32>, models: &[Model], out: &mut
 }
 
 fn write_lists(lists: &Lists, out: &mut Vec<u8>) {
-    let repeated = lists.lists.iter().filter(|(_, count)| *count > 1);
+    let repeated = lists.iter().filter(|(_, count)| *count > 1);
     varint::put(out, to_u64(repeated.clone().count()));
     for (list, _) in repeated {
         varint::put(out, to_u64(list.len()));
@@ -301,48 +381,12 @@ fn write_positions(blocks: &[Block], grid: Dim3, out: &mut Vec<u8>) {
     }
 }
 
-fn write_warps(
-    warps: &[Warp],
-    seen: &[Classified],
-    writer: &StreamWriter<'_>,
-    packed: &mut Packed,
-) {
-    let [mut paths, mut masks, mut memories] = [(); 3].map(|()| Streams::default());
-    let mut numbers = HashMap::new();
-    let mut stream = Vec::new();
-    for warp in warps {
+fn write_memories(accesses: &[WarpAccesses<'_>], mut writer: StreamWriter<'_>, out: &mut Vec<u8>) {
+    let (mut memories, mut stream) = (Streams::default(), Vec::new());
+    for warp in accesses {
         stream.clear();
-        let steps = segments(&warp.numbers, &mut numbers, &mut packed.segments);
-        encode_path(&steps, &mut stream);
-        paths.push(&stream);
-        stream.clear();
-        encode_masks(&warp.masks, &mut stream);
-        masks.push(&stream);
-        stream.clear();
-        writer.write(warp.cta, warp.warp, &seen[warp.accesses.clone()], &mut stream);
+        writer.write(warp.cta, warp.warp, warp.seen, &mut stream);
         memories.push(&stream);
-        packed.warp_instructions += to_u64(warp.numbers.len());
-        let lanes = |mask: &u32| u64::from(mask.count_ones());
-        packed.thread_instructions += warp.masks.iter().map(lanes).sum::<u64>();
     }
-    for streams in [paths, masks, memories] {
-        streams.write(&mut packed.body);
-    }
-}
-
-/// The maximal runs of consecutive statics in `path`, as numbers in `segments`.
-fn segments(
-    path: &[u32],
-    numbers: &mut HashMap<Segment, u32>,
-    segments: &mut Vec<Segment>,
-) -> Vec<u32> {
-    path.chunk_by(|a, b| a + 1 == *b)
-        .map(|run| {
-            let segment = Segment { first: run[0], length: to_u32(run.len()) };
-            *numbers.entry(segment).or_insert_with(|| {
-                segments.push(segment);
-                to_u32(segments.len() - 1)
-            })
-        })
-        .collect()
+    memories.write(out);
 }

@@ -7,11 +7,11 @@
 //! | instructions | count; per instruction: PC (signed difference to the last one less 16), opcode, destination count and registers, source count and registers, width, immediate count and immediates (signed), line plus one or 0 |
 //! | segments | count; per segment: first (signed difference to the end of the last one), length |
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use gpumodel_core::isa::{Code, Instruction, Register, Segment};
 use gpumodel_core::units::{to_u32, to_u64, to_usize};
+use rustc_hash::FxHashMap;
 
 use super::chunk_writer::NO_MEMORY;
 use super::layout::MOST_STATICS;
@@ -26,9 +26,9 @@ const PC_STEP: i64 = 16;
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     code: Code,
-    opcodes: HashMap<Box<str>, u32>,
-    statics: HashMap<Static, u32>,
-    segments: HashMap<Segment, u32>,
+    opcodes: FxHashMap<Box<str>, u32>,
+    statics: FxHashMap<Static, u32>,
+    segments: FxHashMap<Segment, u32>,
     /// Memory number of every static; see [`super::chunk_writer`].
     pub(super) memory: Vec<u32>,
     memories: u32,

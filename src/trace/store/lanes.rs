@@ -64,46 +64,75 @@ impl Iterator for Lanes {
 /// Appends `deltas` in the shorter form.
 pub(crate) fn pack(deltas: &[i64], out: &mut Vec<u8>) {
     let shift = deltas.iter().fold(0, |all, d| all | d).trailing_zeros() & 63;
-    let mut plain = vec![varint::low_byte(u64::from(shift))];
-    for delta in deltas {
-        varint::put_signed(&mut plain, delta >> shift);
-    }
-    let packed = pack_offsets(deltas);
+    let lengths = deltas.iter().map(|delta| varint::length(varint::fold(delta >> shift)));
+    let plain = 1 + lengths.sum::<usize>();
+    let offsets = Offsets::of(deltas);
+    let packed = offsets.packed_bytes();
     // Plain bytes repeat, so a later compressor gains more from them.
-    let better = packed.len() + packed.len() / 8 < plain.len();
-    out.extend_from_slice(if better { &packed } else { &plain });
+    if packed + packed / 8 < plain {
+        return offsets.pack(out);
+    }
+    out.push(varint::low_byte(u64::from(shift)));
+    for delta in deltas {
+        varint::put_signed(out, delta >> shift);
+    }
 }
 
-fn pack_offsets(deltas: &[i64]) -> Vec<u8> {
-    let mut sum = 0_i64;
-    let mut offsets = [0_i64; WARP_LANES];
-    for (offset, delta) in offsets.iter_mut().zip(deltas) {
-        sum = sum.wrapping_add(*delta);
-        *offset = sum;
+/// Offsets of active lanes after the first from that one's address.
+struct Offsets {
+    /// Above the smallest.
+    above: [u64; WARP_LANES],
+    count: usize,
+    least: i64,
+    /// Zero bits below in all, and bits of the others.
+    shift: u32,
+    width: u32,
+}
+
+impl Offsets {
+    fn of(deltas: &[i64]) -> Self {
+        let mut sum = 0_i64;
+        let mut offsets = [0_i64; WARP_LANES];
+        for (offset, delta) in offsets.iter_mut().zip(deltas) {
+            sum = sum.wrapping_add(*delta);
+            *offset = sum;
+        }
+        let count = deltas.len().min(WARP_LANES);
+        let least = offsets[..count].iter().copied().min().unwrap_or(0);
+        let mut above = [0; WARP_LANES];
+        for (above, offset) in above.iter_mut().zip(&offsets[..count]) {
+            *above = offset.wrapping_sub(least).cast_unsigned();
+        }
+        let all = above.iter().fold(0, |all, above| all | above);
+        let shift = all.trailing_zeros() & 63;
+        let width = u64::BITS - (all >> shift).leading_zeros();
+        Self { above, count, least, shift, width }
     }
-    let offsets = &offsets[..deltas.len().min(WARP_LANES)];
-    let least = offsets.iter().copied().min().unwrap_or(0);
-    let above = |offset: &i64| offset.wrapping_sub(least).cast_unsigned();
-    let all = offsets.iter().fold(0, |all, o| all | above(o));
-    let shift = all.trailing_zeros() & 63;
-    let width = u64::BITS - (all >> shift).leading_zeros();
-    let mut out = vec![varint::low_byte(u64::from(shift)) | PACKED];
-    out.push(varint::low_byte(u64::from(width)));
-    varint::put_signed(&mut out, least);
-    let (mut bits, mut held) = (0_u128, 0);
-    for offset in offsets {
-        bits |= u128::from(above(offset) >> shift) << held;
-        held += width;
-        while held >= 8 {
+
+    /// Bytes of the packed form.
+    fn packed_bytes(&self) -> usize {
+        let bits = to_usize(self.width) * self.count;
+        2 + varint::length(varint::fold(self.least)) + bits.div_ceil(8)
+    }
+
+    fn pack(&self, out: &mut Vec<u8>) {
+        out.push(varint::low_byte(u64::from(self.shift)) | PACKED);
+        out.push(varint::low_byte(u64::from(self.width)));
+        varint::put_signed(out, self.least);
+        let (mut bits, mut held) = (0_u128, 0);
+        for above in &self.above[..self.count] {
+            bits |= u128::from(above >> self.shift) << held;
+            held += self.width;
+            while held >= 8 {
+                out.push(bits.to_le_bytes()[0]);
+                bits >>= 8;
+                held -= 8;
+            }
+        }
+        if held > 0 {
             out.push(bits.to_le_bytes()[0]);
-            bits >>= 8;
-            held -= 8;
         }
     }
-    if held > 0 {
-        out.push(bits.to_le_bytes()[0]);
-    }
-    out
 }
 
 /// Passes a packed list of `count` differences at `*at`.

@@ -22,44 +22,24 @@ const TABLE_LIST: u8 = 2 << 1;
 const INLINE_LIST: u8 = 3 << 1;
 const LONGEST_RUN: u32 = 0x80;
 
-/// Which lists are in the chunk's table, by their number in [`Lists`]: those
+/// The lists of a chunk and, by their number in [`Lists`], which are in its table: those
 /// that occur more than once.
-pub(super) fn table(lists: &Lists) -> Vec<Option<u32>> {
-    let mut next = 0;
-    let entry = |(_, count): &(Box<[i64]>, u32)| {
-        (*count > 1).then(|| {
-            next += 1;
-            next - 1
-        })
-    };
-    lists.lists.iter().map(entry).collect()
-}
-
-/// Writes memory streams of one chunk.
 #[derive(Debug)]
-pub(super) struct StreamWriter<'a> {
-    pub(super) models: &'a [Model],
-    pub(super) lists: &'a Lists,
-    pub(super) table: &'a [Option<u32>],
+struct ListTable<'a> {
+    lists: &'a Lists,
+    entries: Vec<Option<u32>>,
 }
 
-impl StreamWriter<'_> {
-    /// Appends the stream of the warp at `cta`, `warp`.
-    pub(super) fn write(&self, cta: Dim3, warp: u32, accesses: &[Classified], out: &mut Vec<u8>) {
-        let mut slots: Vec<Option<Slot<u32>>> = vec![None; self.models.len()];
-        let mut run = 0;
-        for seen in accesses {
-            let index = to_usize(seen.slot);
-            let slot =
-                slots[index].get_or_insert_with(|| Slot::new(&self.models[index], cta, warp));
-            if predicted(slot, seen) {
-                run += 1;
-                continue;
-            }
-            flush(&mut run, out);
-            self.explicit(slot, seen, out);
-        }
-        flush(&mut run, out);
+impl<'a> ListTable<'a> {
+    fn new(lists: &'a Lists) -> Self {
+        let mut next = 0;
+        let entry = |(_, count)| {
+            (count > 1).then(|| {
+                next += 1;
+                next - 1
+            })
+        };
+        Self { lists, entries: lists.iter().map(entry).collect() }
     }
 
     fn explicit(&self, slot: &mut Slot<u32>, seen: &Classified, out: &mut Vec<u8>) {
@@ -67,7 +47,7 @@ impl StreamWriter<'_> {
             out.extend([VERBATIM, mode.number()]);
             varint::put(out, seen.base);
             varint::put_signed(out, stride);
-            lanes::pack(&self.lists.lists[to_usize(list)].0, out);
+            lanes::pack(self.lists.get(list), out);
             return;
         }
         let head = out.len();
@@ -80,12 +60,12 @@ impl StreamWriter<'_> {
             }
             AccessKind::List(list) if slot.shape != Shape::List(list) => {
                 slot.shape = Shape::List(list);
-                if let Some(entry) = self.table[to_usize(list)] {
+                if let Some(entry) = self.entries[to_usize(list)] {
                     out[head] |= TABLE_LIST;
                     varint::put(out, u64::from(entry));
                 } else {
                     out[head] |= INLINE_LIST;
-                    lanes::pack(&self.lists.lists[to_usize(list)].0, out);
+                    lanes::pack(self.lists.get(list), out);
                 }
             }
             _ => {}
@@ -97,6 +77,51 @@ impl StreamWriter<'_> {
             varint::put_signed(out, residue);
         }
         slot.pass(first, seen.base);
+    }
+}
+
+/// Writes memory streams of one chunk.
+#[derive(Debug)]
+pub(super) struct StreamWriter<'a> {
+    models: &'a [Model],
+    table: ListTable<'a>,
+    /// Per instruction its state and the stream that has it.
+    slots: Vec<(u32, Slot<u32>)>,
+    stream: u32,
+}
+
+impl<'a> StreamWriter<'a> {
+    /// Streams of accesses that `models` predict; `lists` are those of the chunk.
+    pub(super) fn new(models: &'a [Model], lists: &'a Lists) -> Self {
+        let start = |model| (0, Slot::new(model, Dim3::default(), 0));
+        let slots = models.iter().map(start).collect();
+        Self { models, table: ListTable::new(lists), slots, stream: 0 }
+    }
+
+    /// Appends the stream of the warp at `cta`, `warp`.
+    pub(super) fn write(
+        &mut self,
+        cta: Dim3,
+        warp: u32,
+        accesses: &[Classified],
+        out: &mut Vec<u8>,
+    ) {
+        self.stream += 1;
+        let mut run = 0;
+        for seen in accesses {
+            let index = to_usize(seen.slot);
+            let (stream, slot) = &mut self.slots[index];
+            if *stream != self.stream {
+                (*stream, *slot) = (self.stream, Slot::new(&self.models[index], cta, warp));
+            }
+            if predicted(slot, seen) {
+                run += 1;
+                continue;
+            }
+            flush(&mut run, out);
+            self.table.explicit(slot, seen, out);
+        }
+        flush(&mut run, out);
     }
 }
 

@@ -2,7 +2,7 @@
 //! text, and CTAs as ranges of them.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gpumodel_core::isa::{Access, AddressMode, MOST_IMMEDIATES, Register};
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
@@ -68,11 +68,95 @@ pub(crate) struct Batch {
     /// One per record whose static has a width.
     pub(crate) accesses: Vec<AddressList>,
     pub(crate) deltas: Vec<i64>,
-    /// Record index and line tail, ascending.
-    pub(crate) tails: Vec<(u32, Box<[u8]>)>,
+    /// Record index, ascending, and number of its line's tail in `texts`.
+    pub(crate) tails: Vec<(u32, u32)>,
+    pub(crate) texts: Texts,
+    /// Where its memory goes when it is not needed any more.
+    spares: Option<Arc<Spares>>,
+}
+
+/// The memory of batches that are gone, empty: taking it again costs less than asking the
+/// system for pages.
+#[derive(Debug, Default)]
+pub(crate) struct Spares(Mutex<Vec<Batch>>);
+
+impl Spares {
+    fn all(&self) -> MutexGuard<'_, Vec<Batch>> {
+        // Only pushed to and popped from: whole even after a panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An empty batch whose memory comes back here.
+    pub(crate) fn batch(self: &Arc<Self>) -> Batch {
+        let mut batch = self.all().pop().unwrap_or_default();
+        batch.spares = Some(Arc::clone(self));
+        batch
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        let Some(spares) = self.spares.take() else { return };
+        let mut empty = std::mem::take(self);
+        empty.statics = Arc::default();
+        empty.order.clear();
+        empty.records.clear();
+        empty.accesses.clear();
+        empty.deltas.clear();
+        empty.tails.clear();
+        empty.texts.clear();
+        spares.all().push(empty);
+    }
+}
+
+/// The tails of lines, each from the first unknown field on; equal ones may be kept twice.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// Appends `text`; returns its number.
+    pub(crate) fn push(&mut self, text: &[u8]) -> u32 {
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+        to_u32(self.ends.len() - 1)
+    }
+
+    /// The text of that number.
+    pub(crate) fn get(&self, number: u32) -> &[u8] {
+        let number = to_usize(number);
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[number]]
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
 }
 
 impl Batch {
+    /// No records yet, of `statics`.
+    pub(crate) fn of(statics: &Arc<Vec<Static>>) -> Self {
+        Self {
+            statics: Arc::clone(statics),
+            order: Vec::new(),
+            records: Vec::new(),
+            accesses: Vec::new(),
+            deltas: Vec::new(),
+            tails: Vec::new(),
+            texts: Texts::default(),
+            spares: None,
+        }
+    }
+
     /// How many records are kept as text from their sources on.
     pub(crate) fn open(&self) -> usize {
         let open: Vec<bool> =
@@ -86,9 +170,9 @@ impl Batch {
 
     /// Bytes held by its records, about.
     pub(crate) fn bytes(&self) -> usize {
-        let tails = self.tails.iter().map(|tail| size_of_val(tail) + tail.1.len());
+        let tails = size_of_val(&*self.tails) + self.texts.bytes.len();
         let flat = size_of_val(&*self.records) + size_of_val(&*self.accesses);
-        flat + size_of_val(&*self.deltas) + tails.sum::<usize>()
+        flat + size_of_val(&*self.deltas) + size_of_val(&*self.texts.ends) + tails
     }
 
     /// The differences of `access`.

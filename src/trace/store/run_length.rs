@@ -38,19 +38,20 @@ impl Recent {
     }
 }
 
-/// Appends the runs of `masks`.
-pub(super) fn encode_masks(masks: &[u32], out: &mut Vec<u8>) {
+/// Appends the `runs` of masks: each mask, which is not that of the run before, and how often
+/// it comes.
+pub(super) fn encode_masks(runs: &[(u32, u64)], out: &mut Vec<u8>) {
     let mut recent = Recent::START;
-    for run in masks.chunk_by(|a, b| a == b) {
-        let length = to_u64(run.len()) - 1;
-        let known = recent.0.iter().position(|&mask| mask == run[0]);
+    for &(mask, count) in runs {
+        let length = count - 1;
+        let known = recent.0.iter().position(|&recent| recent == mask);
         let index = known.map_or(SPELLED, |i| varint::low_byte(to_u64(i)));
         out.push(index << 5 | varint::low_byte(length.min(LONG)));
         if let Some(at) = known {
             recent.touch(at);
         } else {
-            out.extend_from_slice(&run[0].to_le_bytes());
-            recent.push(run[0]);
+            out.extend_from_slice(&mask.to_le_bytes());
+            recent.push(mask);
         }
         if length >= LONG {
             varint::put(out, length - LONG);
@@ -199,13 +200,16 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::{Masks, Path, encode_masks, encode_path};
+    use gpumodel_core::units::to_u64;
 
     #[test]
     fn runs_survive_and_sum() {
         let mut masks = vec![u32::MAX; 100];
         masks.extend([0, 5, u32::MAX, 5, 7, 8, 9, 10, 11, 12, 13, 0xffff_0000]);
+        let runs: Vec<(u32, u64)> =
+            masks.chunk_by(|a, b| a == b).map(|run| (run[0], to_u64(run.len()))).collect();
         let mut bytes = Vec::new();
-        encode_masks(&masks, &mut bytes);
+        encode_masks(&runs, &mut bytes);
         let mut reader = Masks::new(0);
         for &mask in &masks {
             assert_eq!((reader.peek(&bytes), reader.next(&bytes)), (mask, mask));

@@ -5,18 +5,18 @@
 //! note (length, bytes) and per warp a count of tails, each as instructions
 //! since the last tail and a tail number.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
 use gpumodel_core::units::{to_u64, to_usize};
+use rustc_hash::FxHashMap;
 
-use super::records::Block;
+use super::records::{Batch, Block, Piece};
 use super::varint::{self, Reader};
 use crate::error::ByteFault;
 
 /// Packs the tails and notes of `blocks`; empty when there are none.
 pub(super) fn pack(blocks: &[Block]) -> Vec<u8> {
-    let mut table = Vec::new();
-    let mut numbers: HashMap<&[u8], u64> = HashMap::new();
+    let mut table = Table::default();
     let mut body = Vec::new();
     let mut any = false;
     for block in blocks {
@@ -24,48 +24,87 @@ pub(super) fn pack(blocks: &[Block]) -> Vec<u8> {
         varint::put(&mut body, to_u64(block.note.len()));
         body.extend_from_slice(&block.note);
         for warp in &block.warps {
-            let tails = of_warp(warp);
-            varint::put(&mut body, to_u64(tails.len()));
-            let mut next = 0;
-            for (at, tail) in tails {
-                let new = to_u64(numbers.len());
-                let number = *numbers.entry(tail).or_insert(new);
-                if number == new {
-                    varint::put(&mut table, to_u64(tail.len()));
-                    table.extend_from_slice(tail);
-                }
-                varint::put(&mut body, at - next);
-                varint::put(&mut body, number);
-                next = at + 1;
-            }
+            let count: usize = warp.iter().map(|piece| tails(piece).len()).sum();
+            varint::put(&mut body, to_u64(count));
+            table.warp(warp, &mut body);
         }
     }
-    if !any && numbers.is_empty() {
+    if !any && table.numbers.is_empty() {
         return Vec::new();
     }
     let mut out = Vec::new();
-    varint::put(&mut out, to_u64(numbers.len()));
-    out.extend_from_slice(&table);
+    varint::put(&mut out, to_u64(table.numbers.len()));
+    out.extend_from_slice(&table.bytes);
     out.extend_from_slice(&body);
     out
 }
 
-/// The tails of one warp: position in the warp and text.
-fn of_warp(pieces: &[super::records::Piece]) -> Vec<(u64, &[u8])> {
-    let mut passed = 0;
-    let mut found = Vec::new();
-    for piece in pieces {
-        let all = &piece.batch.tails;
-        let from = all.partition_point(|(at, _)| to_usize(*at) < piece.records.start);
-        for (at, tail) in &all[from..] {
-            if to_usize(*at) >= piece.records.end {
-                break;
-            }
-            found.push((passed + to_u64(to_usize(*at) - piece.records.start), &**tail));
-        }
-        passed += to_u64(piece.records.len());
+/// The tails of a piece: index of the record in the batch, and number of the text there.
+fn tails(piece: &Piece) -> &[(u32, u32)] {
+    let all = &piece.batch.tails;
+    let before = |end: usize| all.partition_point(|(at, _)| to_usize(*at) < end);
+    match all.is_empty() {
+        true => all,
+        false => &all[before(piece.records.start)..before(piece.records.end)],
     }
-    found
+}
+
+/// Not in the table so far.
+const NEW: u64 = u64::MAX;
+
+/// The distinct tails so far.
+#[derive(Debug, Default)]
+struct Table<'a> {
+    numbers: FxHashMap<&'a [u8], u64>,
+    bytes: Vec<u8>,
+    /// The batch of the last tail, and the numbers of its texts here, or [`NEW`].
+    batch: Option<&'a Arc<Batch>>,
+    of_batch: Vec<u64>,
+}
+
+impl<'a> Table<'a> {
+    /// Appends the tails of one warp to `body`.
+    fn warp(&mut self, pieces: &'a [Piece], body: &mut Vec<u8>) {
+        let (mut passed, mut next) = (0, 0);
+        for piece in pieces {
+            let tails = tails(piece);
+            if !tails.is_empty() {
+                self.enter(&piece.batch);
+            }
+            for &(at, text) in tails {
+                let at = passed + to_u64(to_usize(at) - piece.records.start);
+                let known = self.of_batch[to_usize(text)];
+                let number = if known == NEW { self.number(&piece.batch, text) } else { known };
+                varint::put(body, at - next);
+                varint::put(body, number);
+                next = at + 1;
+            }
+            passed += to_u64(piece.records.len());
+        }
+    }
+
+    /// Forgets the numbers of another batch's texts.
+    fn enter(&mut self, batch: &'a Arc<Batch>) {
+        if !self.batch.is_some_and(|last| Arc::ptr_eq(last, batch)) {
+            self.batch = Some(batch);
+            self.of_batch.clear();
+            self.of_batch.resize(batch.texts.len(), NEW);
+        }
+    }
+
+    /// The number of a text of `batch` that is new there.
+    #[cold]
+    fn number(&mut self, batch: &'a Batch, text: u32) -> u64 {
+        let tail = batch.texts.get(text);
+        let new = to_u64(self.numbers.len());
+        let number = *self.numbers.entry(tail).or_insert(new);
+        if number == new {
+            varint::put(&mut self.bytes, to_u64(tail.len()));
+            self.bytes.extend_from_slice(tail);
+        }
+        self.of_batch[to_usize(text)] = number;
+        number
+    }
 }
 
 /// The tails of one CTA.

@@ -4,6 +4,8 @@
 //! Reading is total: beyond the end of its bytes a [`Reader`] returns 0 and
 //! remembers that it did, so foreign bytes never make it panic.
 
+use gpumodel_core::units::to_usize;
+
 use crate::error::ByteFault;
 
 /// Appends `value`.
@@ -13,6 +15,11 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
         value >>= 7;
     }
     out.push(low_byte(value));
+}
+
+/// Bytes of `value` as [`put`] writes it.
+pub(crate) fn length(value: u64) -> usize {
+    to_usize((u64::BITS - value.leading_zeros()).div_ceil(7).max(1))
 }
 
 /// Appends a signed `value`.
@@ -156,14 +163,16 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reader, fold, put, put_signed, unfold};
+    use super::{Reader, fold, length, put, put_signed, unfold};
 
     #[test]
     fn numbers_survive() {
         let mut bytes = Vec::new();
         let values = [0, 1, 127, 128, 300, u64::MAX, 1 << 63];
         for value in values {
+            let start = bytes.len();
             put(&mut bytes, value);
+            assert_eq!(bytes.len() - start, length(value));
             put_signed(&mut bytes, value.cast_signed());
         }
         let mut reader = Reader::new(&bytes);

@@ -3,8 +3,10 @@
 //! `[cta_x cta_y cta_z warp …] [line] PC mask nd dest* opcode ns src* width
 //! [mode address…] [immediates] [tail]`; of lines with address modes 3 and 4 (TMA)
 //! and of opcodes with `GMMA` (a commit group comes before the width) everything
-//! after the sources is tail. Only lines that the piece's memory of
-//! earlier lines does not explain come here ([`super::parse`]).
+//! after the sources is tail. Only lines that no earlier line explains come here
+//! ([`super::line_cache`]).
+
+use std::io::BufRead;
 
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till1};
@@ -166,8 +168,15 @@ fn addresses(mask: u32, input: &[u8]) -> Parsed<'_, Addresses> {
     Ok((rest, Addresses { mode: AddressMode::Delta, base, stride: 0, deltas }))
 }
 
+/// Bytes of the first line of `text`, its end included.
+pub(super) fn bytes(text: &[u8]) -> usize {
+    let mut after = text;
+    // Reading from memory cannot fail.
+    after.skip_until(b'\n').unwrap_or(text.len())
+}
+
 /// A line without its end and the one space that tracers put before it.
-fn without_end(line: &[u8]) -> &[u8] {
+pub(super) fn without_end(line: &[u8]) -> &[u8] {
     let ends: [&[u8]; 3] = [b"\n", b"\r", b" "];
     ends.into_iter().fold(line, |line, end| line.strip_suffix(end).unwrap_or(line))
 }

@@ -4,11 +4,15 @@
 //! in file order, packed in parallel, and written in file order: the bytes of
 //! the store do not depend on the number of threads.
 
+#[cfg(test)]
+mod cache_tests;
+mod digits;
 mod grouped;
 pub(super) mod header;
 mod line;
 mod line_cache;
 pub(super) mod parse;
+mod pattern;
 #[cfg(test)]
 mod plain_tests;
 
@@ -30,7 +34,7 @@ use crate::filter::CtaSelector;
 use crate::store::chunk_writer::KernelWriter;
 use grouped::{Frames, Numbered};
 use header::Header;
-use parse::{Dialect, Piece, parse};
+use parse::{Dialect, Piece, TextParser};
 
 /// Most fields before a line's own: one published fixture of version 6 has 11.
 const MOST_LEADING: usize = 11;
@@ -42,7 +46,7 @@ pub(crate) fn recognise(text: &[u8]) -> bool {
 /// Imports the trace in `source`, whose first block was read, if the request takes it.
 pub(crate) fn import(
     source: Source,
-    first: TextBlock,
+    mut first: TextBlock,
     conversion: &mut Conversion<'_>,
 ) -> Result<(), TraceError> {
     let path = source.path().to_path_buf();
@@ -56,8 +60,9 @@ pub(crate) fn import(
     let body = &first.bytes[header.bytes..];
     let dialect = dialect(body, &header).map_err(|f| f.in_file(&path, first.first_line))?;
     let mut import = Import::new(&path, dialect, &header, conversion);
-    let rest = TextBlock { bytes: body.to_vec(), first_line: first.first_line + header.lines };
-    import.all(source, rest, progress)?;
+    first.bytes.drain(..header.bytes);
+    first.first_line += header.lines;
+    import.all(source, first, progress)?;
     let imported = import.end()?;
     conversion.add(&path, &imported);
     Ok(())
@@ -118,7 +123,7 @@ fn check_statics(few: bool) -> Result<(), LineFault> {
 /// The import of one file.
 pub(crate) struct Import<'w> {
     path: PathBuf,
-    dialect: Dialect,
+    parser: TextParser,
     kernel: KernelWriter<'w>,
     frames: Frames,
     warps: WarpRecords,
@@ -143,7 +148,7 @@ impl<'w> Import<'w> {
         let selector = || CtaSelector::new(request.filter.ctas.clone());
         Self {
             path: path.to_path_buf(),
-            dialect,
+            parser: TextParser::new(dialect),
             kernel: KernelWriter::new(writer, launch.grid),
             frames: Frames::new(dialect),
             warps: WarpRecords::new(header.tracer, launch.warps_per_cta(), limit, selector()),
@@ -168,15 +173,15 @@ impl<'w> Import<'w> {
 
     /// Parses `blocks` in parallel and takes them in order.
     fn take(&mut self, blocks: &[TextBlock]) -> Result<(), TraceError> {
-        let dialect = self.dialect;
+        let parser = &self.parser;
         let pieces: Vec<Result<Piece, LineFault>> =
-            blocks.par_iter().map(|block| parse(&block.bytes, &dialect)).collect();
+            blocks.par_iter().map(|block| parser.parse(&block.bytes)).collect();
         for (piece, block) in pieces.into_iter().zip(blocks) {
             let first = block.first_line;
             let in_file = |fault: LineFault| fault.in_file(&self.path, first);
             let piece = piece.map_err(in_file)?;
             self.last_line = first + piece.lines;
-            if self.dialect.raw {
+            if self.parser.dialect.raw {
                 self.imported.note(&piece);
                 only_lines(&piece).map_err(in_file)?;
                 self.warps.piece(&piece)?;
@@ -206,7 +211,7 @@ impl<'w> Import<'w> {
         self.frames.piece(&numbered, &piece.marks, |block| blocks.push(block))?;
         for mut block in blocks {
             if some {
-                let linear = block.position.linear(self.dialect.grid);
+                let linear = block.position.linear(self.parser.dialect.grid);
                 if block.is_empty() || !self.selector.block(linear) {
                     continue;
                 }
@@ -230,7 +235,7 @@ impl<'w> Import<'w> {
 
     /// Takes the blocks of a raw trace, which has been read to its end.
     fn raw(&mut self) -> Result<(), TraceError> {
-        let grid = self.dialect.grid;
+        let grid = self.parser.dialect.grid;
         let named = |error| match error {
             TraceError::Request(text) => {
                 TraceError::Request(format!("{}: {text}", self.path.display()))

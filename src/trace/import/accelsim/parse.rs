@@ -1,16 +1,16 @@
 //! Parses one block of text, independently of all others: instruction lines to
 //! records, frame lines to marks.
 
-use std::collections::HashMap;
-use std::io::BufRead;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::store::records::{AddressList, Batch, Record, Static};
+use rustc_hash::FxHashMap;
+
+use crate::store::records::{AddressList, Batch, Record, Spares, Static};
 use gpumodel_core::units::{Dim3, quoted, to_u32, to_u64, to_usize};
 
 use super::header::position;
 use super::line;
-use super::line_cache::{LineCache, Match, NONE, Parts};
+use super::line_cache::{LineCache, NONE, Parts};
 use crate::error::LineFault;
 
 /// The format of all lines of a file.
@@ -70,46 +70,92 @@ pub(crate) struct Piece {
 /// Guesses per warp of raw text; a power of two.
 const GUESSES: usize = 1 << 10;
 
+/// Parses the blocks of one file on any thread. What it learns of lines in one block serves
+/// the next ones; what it makes of a block depends on that block alone.
+#[derive(Debug)]
+pub(crate) struct TextParser {
+    pub(crate) dialect: Dialect,
+    /// What was learnt, by the threads that are between two blocks.
+    idle: Mutex<Vec<Learnt>>,
+    spares: Arc<Spares>,
+}
+
+/// What was learnt of a file's lines.
+#[derive(Debug, Default)]
+struct Learnt {
+    statics: Arc<Vec<Static>>,
+    numbers: FxHashMap<Static, u32>,
+    /// Statics that the block has.
+    seen: Vec<bool>,
+    cache: LineCache,
+    /// Records, accesses and differences of the last block: as many are expected of the next.
+    sizes: [usize; 3],
+}
+
+impl TextParser {
+    /// Nothing was learnt yet.
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Self { dialect, idle: Mutex::default(), spares: Arc::default() }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Learnt>> {
+        // Only pushed to and popped from: whole even after a panic.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Parses `text`, whole lines.
+    ///
+    /// # Errors
+    /// A [`LineFault`] at the first line that is neither an instruction nor a frame line.
+    pub(crate) fn parse(&self, text: &[u8]) -> Result<Piece, LineFault> {
+        let learnt = self.idle().pop().filter(|learnt| !learnt.cache.full());
+        let piece = Piece { batch: self.spares.batch(), ..Piece::default() };
+        let mut parser = Parser::new(&self.dialect, piece, learnt.unwrap_or_default());
+        let mut rest = text;
+        while !rest.is_empty() {
+            let bytes = parser.step(rest)?;
+            rest = &rest[bytes..];
+            parser.line += 1;
+        }
+        let (piece, learnt) = parser.end();
+        self.idle().push(learnt);
+        Ok(piece)
+    }
+}
+
 /// The state of parsing one block.
 struct Parser<'a> {
     dialect: &'a Dialect,
     piece: Piece,
-    statics: Vec<Static>,
-    numbers: HashMap<Static, u32>,
-    memo: LineCache,
+    learnt: Learnt,
     /// The entry of the last line (of each warp, in raw text).
     last: Vec<u32>,
     line: u64,
+    /// No record has come since the last mark.
+    at_mark: bool,
 }
 
-/// Parses `text`, whole lines.
-///
-/// # Errors
-/// A [`LineFault`] at the first line that is neither an instruction nor a frame line.
-pub(crate) fn parse(text: &[u8], dialect: &Dialect) -> Result<Piece, LineFault> {
-    let mut parser = Parser {
-        dialect,
-        piece: Piece::default(),
-        statics: Vec::new(),
-        numbers: HashMap::new(),
-        memo: LineCache::default(),
-        last: vec![NONE; if dialect.raw { GUESSES } else { 1 }],
-        line: 0,
-    };
-    let mut rest = text;
-    while !rest.is_empty() {
-        let bytes = parser.step(rest)?;
-        rest = &rest[bytes..];
-        parser.line += 1;
+impl<'a> Parser<'a> {
+    fn new(dialect: &'a Dialect, mut piece: Piece, mut learnt: Learnt) -> Self {
+        learnt.cache.begin();
+        learnt.seen.fill(false);
+        let [records, accesses, deltas] = learnt.sizes.map(|size| size + size / 8);
+        piece.batch.records.reserve(records);
+        piece.batch.accesses.reserve(accesses);
+        piece.batch.deltas.reserve(deltas);
+        let last = vec![NONE; if dialect.raw { GUESSES } else { 1 }];
+        Self { dialect, piece, learnt, last, line: 0, at_mark: false }
     }
-    let mut piece = parser.piece;
-    piece.lines = parser.line;
-    piece.batch.order = (0..to_u32(parser.statics.len())).collect();
-    piece.batch.statics = Arc::new(parser.statics);
-    Ok(piece)
-}
 
-impl Parser<'_> {
+    fn end(self) -> (Piece, Learnt) {
+        let Self { mut piece, mut learnt, .. } = self;
+        let batch = &piece.batch;
+        learnt.sizes = [batch.records.len(), batch.accesses.len(), batch.deltas.len()];
+        piece.lines = self.line;
+        piece.batch.statics = Arc::clone(&learnt.statics);
+        (piece, learnt)
+    }
+
     /// Takes one line; returns its bytes.
     fn step(&mut self, text: &[u8]) -> Result<usize, LineFault> {
         let (place, skipped) = match self.dialect.leading {
@@ -119,16 +165,16 @@ impl Parser<'_> {
         };
         let instruction = &text[skipped..];
         let last = to_usize(place) & (self.last.len() - 1);
-        let guess = self.memo.entries.get(to_usize(self.last[last])).map_or(0, |entry| entry.next);
-        let fields = 1 + usize::from(self.dialect.line_info);
-        let deltas = &mut self.piece.batch.deltas;
-        if let Some(found) = self.memo.find(instruction, guess, fields, deltas) {
-            self.take(found, place, last);
-            return Ok(skipped + found.bytes);
+        let entries = &self.learnt.cache.entries;
+        let guess = entries.get(to_usize(self.last[last])).map_or(0, |entry| entry.next);
+        if let Some(bytes) = self.known(guess, instruction, place) {
+            self.last[last] = guess;
+            return Ok(skipped + bytes);
         }
-        let mut after = text;
-        // Reading from memory cannot fail.
-        let bytes = after.skip_until(b'\n').unwrap_or(text.len());
+        if let Some(bytes) = self.like(instruction, place, last) {
+            return Ok(skipped + bytes);
+        }
+        let bytes = line::bytes(text);
         let whole = &text[..bytes];
         match whole.trim_ascii() {
             b"" => {}
@@ -168,41 +214,63 @@ impl Parser<'_> {
         Ok((linear.wrapping_add(u64::from(warp)), text.len() - rest.len()))
     }
 
-    /// Adds the record of a line that the memo knows.
-    #[inline]
-    fn take(&mut self, found: Match, place: u64, last: usize) {
-        self.follow(found.entry, last);
-        let entry = &self.memo.entries[to_usize(found.entry)];
-        if !entry.tail.is_empty() {
-            let at = to_u32(self.piece.batch.records.len());
-            self.piece.batch.tails.push((at, entry.tail.clone()));
+    /// Takes the line at the start of `text` if this entry explains it; returns its bytes.
+    #[inline(always)] // into the loop over all lines
+    fn known(&mut self, number: u32, text: &[u8], place: u64) -> Option<usize> {
+        let entry = self.learnt.cache.entries.get_mut(to_usize(number))?;
+        let batch = &mut self.piece.batch;
+        let (mask, mut bytes) = entry.start(text)?;
+        let mut access = None;
+        if entry.addressed {
+            let (found, more) = entry.access(&text[bytes..], mask, &mut batch.deltas)?;
+            // If the tail is another one, the differences stay and no access has them.
+            (access, bytes) = (Some(found), bytes + more);
         }
-        let number = entry.number;
-        self.record(number, found.mask, found.lines, place);
+        let (tail, more) = entry.end(&text[bytes..], &mut batch.texts)?;
+        if let Some(tail) = tail {
+            batch.tails.push((to_u32(batch.records.len()), tail));
+        }
+        bytes += more;
+        let (number, seen) = (entry.number, std::mem::replace(&mut entry.seen, true));
+        if !seen {
+            self.see(number);
+        }
+        self.record(number, mask, access, place);
+        Some(bytes)
     }
 
-    #[inline]
-    fn record(&mut self, number: u32, mask: u32, lines: Option<AddressList>, place: u64) {
-        if !self.dialect.raw && self.at_mark() {
+    /// The same with any entry that lines of its program counter had.
+    #[cold]
+    fn like(&mut self, text: &[u8], place: u64, last: usize) -> Option<usize> {
+        let fields = 1 + usize::from(self.dialect.line_info);
+        for entry in self.learnt.cache.like(text, fields) {
+            if let Some(bytes) = self.known(entry, text, place) {
+                self.follow(entry, last);
+                return Some(bytes);
+            }
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn record(&mut self, number: u32, mask: u32, access: Option<AddressList>, place: u64) {
+        if self.at_mark {
             self.stray();
+            self.at_mark = false;
         }
         self.piece.batch.records.push(Record { number, mask });
-        self.piece.batch.accesses.extend(lines);
+        if let Some(access) = access {
+            self.piece.batch.accesses.push(access);
+        }
         if self.dialect.raw {
             self.piece.places.push(place);
         }
     }
 
-    /// No record has come since the last mark.
-    #[inline]
-    fn at_mark(&self) -> bool {
-        self.piece.marks.last().is_some_and(|m| m.record == self.piece.batch.records.len())
-    }
-
     /// Marks a record that follows another mark than `insts`.
     fn stray(&mut self) {
         let last = self.piece.marks.last().map(|marked| &marked.mark);
-        if !matches!(last, None | Some(Mark::Instructions(_))) {
+        if !self.dialect.raw && !matches!(last, None | Some(Mark::Instructions(_))) {
             self.mark(Mark::Stray);
         }
     }
@@ -211,6 +279,7 @@ impl Parser<'_> {
         let batch = &self.piece.batch;
         let (record, access) = (batch.records.len(), batch.accesses.len());
         self.piece.marks.push(Marked { mark, record, access, line: self.line });
+        self.at_mark = true;
     }
 
     fn fault(&self, expected: impl Into<String>, found: &[u8]) -> LineFault {
@@ -232,7 +301,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Takes an instruction line that the memo does not know.
+    /// Takes an instruction line that no entry explains.
     fn instruction(&mut self, text: &[u8], place: u64, last: usize) -> Result<(), LineFault> {
         let fields = line::parse(text, self.dialect.line_info);
         let fields = fields.map_err(|stop| {
@@ -242,20 +311,20 @@ impl Parser<'_> {
                 if stop.at.len() < text.len() { format!(" in {found}") } else { String::new() };
             LineFault { line, expected, found: format!("{at}{whole}") }
         })?;
-        let head = &text[..text.len() - fields.from_mask.len()];
-        let after_mask = &fields.from_mask[8..];
-        let addressed = fields.addresses.is_some();
-        let body_end = if addressed { fields.after_width.len() } else { 0 };
-        let body = &after_mask[..after_mask.len() - body_end];
-        let rest = if addressed { fields.after_addresses } else { &[] };
+        let at = |rest: &[u8]| text.len() - rest.len();
+        let addresses = fields.addresses.as_ref();
+        let addresses = addresses.map(|_| at(fields.after_width)..at(fields.after_addresses));
+        let end = line::without_end(text).len();
+        let tail = (!fields.tail.is_empty()).then(|| end - fields.tail.len());
+        let (mask, immediates) = (at(fields.from_mask), fields.fixed.immediates.len());
+        let parts = Parts { line: text, mask, addresses, tail, immediates };
         let number = self.number(fields.fixed);
         let lines = fields.addresses.map(|addresses| self.lines(&addresses));
-        let parts = Parts { head, body, rest, tail: fields.tail };
-        let known = self.memo.known(parts);
-        let entry = known.unwrap_or_else(|| self.memo.learn(parts, number, addressed));
+        let cache = &mut self.learnt.cache;
+        let entry = cache.known(&parts).unwrap_or_else(|| cache.learn(&parts, number));
         if !fields.tail.is_empty() {
-            let at = to_u32(self.piece.batch.records.len());
-            self.piece.batch.tails.push((at, fields.tail.into()));
+            let batch = &mut self.piece.batch;
+            batch.tails.push((to_u32(batch.records.len()), batch.texts.push(fields.tail)));
         }
         self.record(number, fields.mask, lines, place);
         self.follow(entry, last);
@@ -263,22 +332,32 @@ impl Parser<'_> {
     }
 
     /// Makes `entry` the last one and the successor of the one before.
-    #[inline]
     fn follow(&mut self, entry: u32, last: usize) {
         let previous = std::mem::replace(&mut self.last[last], entry);
-        if let Some(previous) = self.memo.entries.get_mut(to_usize(previous)) {
+        if let Some(previous) = self.learnt.cache.entries.get_mut(to_usize(previous)) {
             previous.next = entry;
         }
     }
 
+    /// The number of a static of the block.
     fn number(&mut self, new: Static) -> u32 {
-        if let Some(&number) = self.numbers.get(&new) {
-            return number;
-        }
-        let number = to_u32(self.statics.len());
-        self.statics.push(new.clone());
-        self.numbers.insert(new, number);
+        let Learnt { statics, numbers, seen, .. } = &mut self.learnt;
+        let next = to_u32(statics.len());
+        let number = *numbers.entry(new).or_insert_with_key(|new| {
+            Arc::make_mut(statics).push(new.clone());
+            seen.push(false);
+            next
+        });
+        self.see(number);
         number
+    }
+
+    /// Lists the static of that number among those of the block.
+    fn see(&mut self, number: u32) {
+        let seen = &mut self.learnt.seen[to_usize(number)];
+        if !std::mem::replace(seen, true) {
+            self.piece.batch.order.push(number);
+        }
     }
 
     fn lines(&mut self, addresses: &line::Addresses) -> AddressList {

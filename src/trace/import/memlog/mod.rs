@@ -123,14 +123,9 @@ impl Log<'_> {
         }
         let placed = piece.placed.into_iter();
         let statics = piece.statics.into_iter().zip(placed);
-        records.batch.statics = Arc::new(
-            statics
-                .map(|(one, placed)| match placed {
-                    true => one,
-                    false => self.counted(one),
-                })
-                .collect(),
-        );
+        let statics = statics.map(|(one, placed)| if placed { one } else { self.counted(one) });
+        records.batch.statics = Arc::new(statics.collect());
+        records.batch.order = (0..to_u32(records.batch.statics.len())).collect();
         self.warps.piece(records)?;
         match self.warps.statics() <= MOST_STATICS {
             true => Ok(()),

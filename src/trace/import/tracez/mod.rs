@@ -19,7 +19,7 @@ use gpumodel_core::units::{quoted, to_u64};
 
 use super::Conversion;
 use super::accelsim::header::{self, Header};
-use super::accelsim::parse::{Dialect, Piece, parse};
+use super::accelsim::parse::{Dialect, Piece, TextParser};
 use super::accelsim::{Import, dialect};
 use super::source::{Source, TextBlock};
 use container::{Container, Totals};
@@ -30,6 +30,10 @@ const AHEAD: usize = 2;
 
 /// True when `start`, the first bytes of a file, is a header that a NUL ends.
 pub(crate) fn recognise(start: &[u8]) -> bool {
+    // `contains` is fast, and most texts have none.
+    if !start.contains(&0) {
+        return false;
+    }
     let Some(nul) = start.iter().position(|&byte| byte == 0) else { return false };
     let mut lines = start[..nul].split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     start.trim_ascii_start().starts_with(b"-kernel")
@@ -58,9 +62,10 @@ pub(crate) fn import(
     let dialect = opened.dialect()?;
     let mut import = Import::new(path, dialect, &opened.header, conversion);
     let mut text_bytes = to_u64(opened.container.header.len());
+    let parser = TextParser::new(dialect);
     let make = |job: &Job<'_>, slot: &mut Slot<'_>| {
         job.expand(slot)?;
-        let parsed = parse(&slot.text.bytes, &dialect);
+        let parsed = parser.parse(&slot.text.bytes);
         let piece = parsed.map_err(|fault| damage(&slot.text, fault))?;
         check_marks(&slot.text, job, &piece)?;
         Ok(piece)

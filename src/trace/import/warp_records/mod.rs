@@ -95,8 +95,7 @@ impl WarpRecords {
     /// When records do not fit in memory and cannot be written to a file.
     pub(super) fn piece(&mut self, piece: &parse::Piece) -> Result<(), TraceError> {
         let batch = &piece.batch;
-        let numbers: Vec<u32> = batch.statics.iter().map(|new| self.number(new)).collect();
-        let pairs: Vec<bool> = batch.statics.iter().map(|new| self.leaves_pairs(new)).collect();
+        let (numbers, pairs) = self.numbers(batch);
         let some = !self.selector.all();
         let mut accesses = batch.accesses.iter();
         let mut tails = batch.tails.iter().peekable();
@@ -118,7 +117,7 @@ impl WarpRecords {
                 }
             }
             let before = buffer.part.bytes.capacity();
-            self.held += tail.map_or(0, |(_, tail)| buffer.tail(tail));
+            self.held += tail.map_or(0, |(_, text)| buffer.tail(batch.texts.get(*text)));
             let lines = lines.map(|lines| (lines, batch.deltas(lines)));
             buffer.push(numbers[local], record.mask, lines);
             self.held += buffer.part.bytes.capacity() - before;
@@ -132,6 +131,17 @@ impl WarpRecords {
             }
         }
         Ok(())
+    }
+
+    /// By the number of a batch's static: our number of it, and whether it leaves pairs.
+    fn numbers(&mut self, batch: &Batch) -> (Vec<u32>, Vec<bool>) {
+        let mut numbers = vec![u32::MAX; batch.statics.len()];
+        let mut pairs = vec![false; batch.statics.len()];
+        for local in batch.order.iter().map(|&local| to_usize(local)) {
+            let new = &batch.statics[local];
+            (numbers[local], pairs[local]) = (self.number(new), self.leaves_pairs(new));
+        }
+        (numbers, pairs)
     }
 
     fn number(&mut self, new: &Static) -> u32 {
@@ -216,7 +226,8 @@ impl WarpRecords {
         let end = self.selector.end().saturating_mul(u64::from(warps_per_cta));
         order.retain(|&number| self.first[to_usize(number)].0 < end);
         order.sort_by_key(|&number| self.first[to_usize(number)]);
-        let statics = Batch { statics: Arc::new(self.statics), order, ..Batch::default() };
+        let mut statics = Batch::of(&Arc::new(self.statics));
+        statics.order = order;
         Ok(Blocks { statics, merge, end, grid, warps_per_cta })
     }
 }
@@ -281,7 +292,7 @@ impl RawBlock {
 
     /// The block with whole records, of `statics` and the kernel's `numbers` of them.
     fn block(self, statics: &Arc<Vec<Static>>, numbers: &Arc<Vec<u32>>) -> Block {
-        let mut batch = Batch { statics: Arc::clone(statics), ..Batch::default() };
+        let mut batch = Batch::of(statics);
         let expand = |parts: Vec<Part>| {
             let (records, access) = (batch.records.len(), batch.accesses.len());
             parts.into_iter().for_each(|part| part.expand(&mut batch));
@@ -434,7 +445,9 @@ impl Part {
     /// Appends the records to `batch`.
     pub(super) fn expand(self, batch: &mut Batch) {
         let first = batch.records.len();
-        batch.tails.extend(self.tails.into_iter().map(|(at, tail)| (to_u32(first + at), tail)));
+        for (at, tail) in self.tails {
+            batch.tails.push((to_u32(first + at), batch.texts.push(&tail)));
+        }
         let mut reader = PartReader::default();
         while let Some(record) = reader.next(&self.bytes) {
             batch.records.push(record);
