@@ -13,7 +13,8 @@ fn main() {
     divan::main();
 }
 
-const MACHINES: [&str; 3] = ["accelsim-qv100", "gv100", "ugpu"];
+/// `+line`: with requests by line.
+const MACHINES: [&str; 4] = ["accelsim-qv100", "gv100", "gv100+line", "ugpu"];
 
 /// Bytes that the L2 of every machine holds.
 const RESIDENT: u64 = 1 << 20;

@@ -144,9 +144,15 @@ impl Traffic {
     }
 }
 
-/// A shipped machine.
+/// A shipped machine; `NAME+line` is that machine with requests by line.
 pub(crate) fn machine(name: &str) -> Resolved {
-    gpumodel::models().machine(name, &[]).expect("a shipped machine")
+    let (name, by_line) = match name.strip_suffix("+line") {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
+    let key = ("interconnect.request_granularity".to_owned(), "line".to_owned());
+    let set = if by_line { vec![key] } else { vec![] };
+    gpumodel::models().machine(name, &set).expect("a shipped machine")
 }
 
 /// A plan that gives one application everything.

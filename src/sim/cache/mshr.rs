@@ -228,6 +228,7 @@ impl<W: Copy> Mshr<W> {
 #[cfg(test)]
 mod tests {
     use super::{Merge, Mshr};
+    use gpumodel_core::units::to_u8;
     use std::collections::BTreeMap;
 
     #[test]
@@ -304,7 +305,7 @@ mod tests {
         let mut state = 7_u64;
         for step in 0..50_000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let (key, parts) = ((state >> 40) % 12, (state >> 50) as u8 & 0xf);
+            let (key, parts) = ((state >> 40) % 12, to_u8(state >> 50 & 0xf));
             if state >> 62 == 0 {
                 let mut out = Vec::new();
                 mshr.arrive(key, parts, &mut out);

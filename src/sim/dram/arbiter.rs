@@ -273,8 +273,8 @@ fn classes(channel: &Channel, bus: usize) -> Range<usize> {
     }
 }
 
-/// Considers the candidates of one class in `banks`. The gates of a pseudo channel rule out
-/// most of them without reading the banks.
+/// Considers the candidates of one class in `banks`. The gates of a pseudo channel and of a bank
+/// group rule out most of them without reading the banks.
 fn consider_class(
     channel: &Channel,
     class: usize,
@@ -293,15 +293,21 @@ fn consider_class(
         banks &= !pseudo_channel.banks;
         let bound = device.earliest_outside(command, pseudo_channel).max(from);
         while inside != 0 && bound <= best {
-            let bank = inside.trailing_zeros() as usize;
-            inside &= inside - 1;
-            let Candidate { ready, rank, .. } = candidates[bank];
-            let mut time = ready.max(bound);
+            let (mut group, mut bound) = (inside, bound);
             if grouped {
-                time = time.max(device.earliest_group(command, bank));
+                let first = inside.trailing_zeros() as usize;
+                group &= device.group_banks(first);
+                bound = bound.max(device.earliest_group(command, first));
             }
-            if (time, rank) < (best, least) {
-                (best, least, winner) = (time, rank, bank);
+            inside &= !group;
+            while group != 0 && bound <= best {
+                let bank = group.trailing_zeros() as usize;
+                group &= group - 1;
+                let Candidate { ready, rank, .. } = candidates[bank];
+                let time = ready.max(bound);
+                if (time, rank) < (best, least) {
+                    (best, least, winner) = (time, rank, bank);
+                }
             }
         }
     }

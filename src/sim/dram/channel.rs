@@ -82,12 +82,6 @@ impl Shape {
         let group = request.pseudo_channel * self.groups + request.bank_group;
         to_usize(group * self.banks_per_group + request.bank)
     }
-
-    /// The banks of the bank group of `bank`, one bit each.
-    pub(super) fn group(&self, bank: usize) -> u64 {
-        let banks = to_usize(self.banks_per_group);
-        (u64::MAX >> (64 - banks)) << (bank / banks * banks)
-    }
 }
 
 /// What the controller knows about a bank.

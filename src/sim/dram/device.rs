@@ -58,6 +58,8 @@ pub struct Device {
     paths: Vec<[u16; Level::COUNT]>,
     /// The pseudo channel of each bank.
     pseudo_channels: Vec<PseudoChannel>,
+    /// The banks of the bank group of each bank, one bit each.
+    group_banks: Vec<u64>,
     rules: [Vec<Rule>; Command::COUNT],
     windows: Vec<Window>,
     banks_per_pseudo_channel: u32,
@@ -97,6 +99,7 @@ impl Device {
             pseudo_channels: (0..banks)
                 .map(|bank| PseudoChannel::new(bank, per_pseudo_channel))
                 .collect(),
+            group_banks: (0..banks).map(|bank| group_of(bank, standard)).collect(),
             paths,
             rules,
             windows,
@@ -128,6 +131,12 @@ impl Device {
     pub(super) fn earliest_outside(&self, command: Command, pseudo_channel: PseudoChannel) -> u64 {
         let [channel, inner, ..] = &self.slots;
         self.gate(0, channel, command).max(self.gate(pseudo_channel.part, inner, command))
+    }
+
+    /// The banks of the bank group of `bank`, one bit each.
+    #[inline]
+    pub(super) fn group_banks(&self, bank: usize) -> u64 {
+        self.group_banks[bank]
     }
 
     /// [`Device::earliest`] as far as the group of the bank goes.
@@ -262,6 +271,12 @@ impl Window {
         *oldest = (*oldest + 1) % self.length;
         ring[*oldest]
     }
+}
+
+/// The banks of the bank group of `bank`, one bit each.
+fn group_of(bank: u32, standard: &MemoryStandard) -> u64 {
+    let each = standard.banks_per_group;
+    (u64::MAX >> (64 - each)) << (bank / each * each)
 }
 
 /// The first gate of a part.

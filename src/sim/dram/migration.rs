@@ -307,7 +307,8 @@ fn release(channel: &mut Channel, now: u64, bank: usize) {
 fn guard(channel: &mut Channel, now: u64) {
     let before = channel.migrating.guarded;
     let begun = |bank: &usize| channel.migrating.begun >> bank & 1 == 1;
-    let groups = (0..channel.banks.len()).filter(begun).map(|bank| channel.shape.group(bank));
+    let groups =
+        (0..channel.banks.len()).filter(begun).map(|bank| channel.device.group_banks(bank));
     channel.migrating.guarded = groups.fold(0, |banks, group| banks | group);
     plan_again(channel, now, before ^ channel.migrating.guarded);
 }

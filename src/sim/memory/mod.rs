@@ -4,7 +4,10 @@ mod channel;
 mod crossbar;
 pub(crate) mod packet;
 mod page_copy;
+mod presumed_hits;
 mod slice;
+#[cfg(test)]
+mod slice_tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +25,7 @@ use crate::slab::Slab;
 use channel::{Channels, Transfer};
 use crossbar::{Crossbar, Departure};
 use page_copy::PageCopies;
-pub use slice::PresumedL2Hits;
+pub use presumed_hits::PresumedL2Hits;
 use slice::{Arrived, Outcome, Slice};
 
 /// Bytes of a line of caches between which requests go by line.
