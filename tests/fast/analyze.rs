@@ -1,5 +1,6 @@
 //! Does `analyze` run, and does its record keep its promises?
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -177,6 +178,30 @@ fn a_report_is_written_whole() {
     }
     for figure in ["stalls", "roofline", "traffic", "timeline"] {
         assert!(files.iter().any(|f| f.contains(figure) && f.ends_with(".svg")), "{files:?}");
+    }
+}
+
+#[test]
+fn a_report_over_another_leaves_only_its_own_figures() {
+    let bench = Bench::new();
+    let out = bench.path("out");
+    let folder = out.to_str().unwrap();
+    let run = |apps: &[&str]| {
+        let words = [&["analyze", "--machine", "v100", "--report", folder], apps].concat();
+        assert!(bench.run(&words).status.success());
+        let names = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name());
+        names.map(|name| name.into_string().unwrap()).collect::<BTreeSet<_>>()
+    };
+    let (reduce, gather) = ("traces/samples/reduce", "traces/samples/gather");
+    let two = run(&[reduce, gather, "--scheme", "even"]);
+    assert!(two.contains("schemes.svg") && two.contains("reduce-stalls.svg"), "{two:?}");
+    std::fs::write(out.join("gather-mine.svg"), "mine").unwrap();
+    let one = run(&[reduce]);
+    assert!(one.contains("stalls.svg") && one.contains("gather-mine.svg"), "{one:?}");
+    assert!(!one.contains("schemes.svg") && !one.contains("reduce-stalls.svg"), "{one:?}");
+    let index = std::fs::read_to_string(out.join("index.html")).unwrap();
+    for name in one.iter().filter(|name| name.ends_with(".svg") && *name != "gather-mine.svg") {
+        assert!(index.contains(name.as_str()), "{name}");
     }
 }
 

@@ -165,6 +165,43 @@ fn a_row_about_a_kernel_takes_launches_of_that_name_or_none() {
     assert!(said.contains("line 2 is about the kernel `bfs_x`"), "{said}");
 }
 
+#[test]
+fn a_run_that_names_a_kernel_is_about_its_launches_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    let compared = |rows: &str| {
+        let text = format!("machine,trace,kernel,launches,cycles\n{rows}");
+        std::fs::write(&path, text).unwrap();
+        let table = ReferenceTable::read(&path).unwrap();
+        let comparison = Comparison::new(&[small()], &table, None);
+        comparison.answered(&table).map(|()| comparison).map_err(|error| error.to_string())
+    };
+    let found = compared("tiny,apps/one,Kernel,all,5000\ntiny,apps/one,scale,all,3500\n");
+    let found = found.unwrap();
+    let model = |row: &ComparedRow| row.pairs[&Quantity::CyclesBeyondLaunch].model;
+    // 2000 + 1500 cycles of two launches and 3000 of one, a launch 1000: not the 3500 of all.
+    assert_eq!(found.rows.iter().map(model).collect::<Vec<_>>(), [1500.0, 2000.0]);
+    let text = gpumodel::report::table::comparison(&found, None);
+    assert!(text.contains("apps/one Kernel") && text.contains("apps/one scale"), "{text}");
+    let said = compared("tiny,apps/one,NoSuchKernel,all,5000\n").unwrap_err();
+    assert!(said.contains("line 2 is about the kernel `NoSuchKernel`"), "{said}");
+    // An empty cell: the whole application.
+    assert_eq!(model(&compared("tiny,apps/one,,all,5800\n").unwrap().rows[0]), 3500.0);
+}
+
+#[test]
+fn tables_say_what_is_subtracted_and_what_a_star_means() {
+    let shown = |table: &str| gpumodel::report::table::comparison(&compare(table), None);
+    let (runs, hardware) = (shown("runs.csv"), shown("hardware.csv"));
+    assert!(runs.contains("cycles - launch") && runs.contains("ref. - launch"), "{runs}");
+    assert!(runs.contains("launch latency is subtracted from both sides"), "{runs}");
+    assert!(!hardware.contains("launch:") && !hardware.contains("- launch"), "{hardware}");
+    for text in [runs, hardware, shown("launches.csv")] {
+        let star = text.lines().any(|line| line.contains("*") && !line.starts_with("  *: "));
+        assert_eq!(text.contains("  *: "), star, "{text}");
+    }
+}
+
 /// The small record with stalls: half of the first launch's slot-cycles lie on SMs
 /// without work.
 fn stalled() -> Analysis {

@@ -279,6 +279,8 @@ fn a_dry_run_names_the_cells_and_writes_nothing() {
     let (code, said) = place.sweep(&plan, "out", &["--dry-run"]);
     assert!(code == Some(0) && said.contains("12 of these cells have no estimate: "), "{said}");
     assert!(said.contains("the sweep converts m, s first"), "{said}");
+    assert!(said.contains("12 cells: no estimate of time and memory"), "{said}");
+    assert!(!said.contains("MB") && !said.contains("about"), "{said}");
     assert!(!place.path("cache/stores").exists(), "nothing is converted");
     convert(&place);
     let (code, said) = place.sweep(&plan, "out", &["--dry-run"]);

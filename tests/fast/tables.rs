@@ -124,6 +124,33 @@ fn a_table_has_one_ipc_and_names_it() {
 }
 
 #[test]
+fn columns_of_co_runs_in_csv_say_their_units_and_rates_have_one_name() {
+    let place = Place::new();
+    let words = ["analyze", "m", "s", "-m", "v100", "--scheme", "even", "--csv", "t.csv", "-q"];
+    assert_eq!(place.run(&words).0, Some(0));
+    let scheme = &rows(&place.path("t-schemes.csv"))[0];
+    assert!(scheme["energy_j"].parse::<f64>().unwrap() > 0.0, "{scheme:?}");
+    assert!(!scheme.contains_key("energy"), "{scheme:?}");
+    for table in ["applications", "kernels"] {
+        let row = &rows(&place.path(&format!("t-{table}.csv")))[0];
+        assert!(row.contains_key("l1_hit") && !row.contains_key("l1_hits"), "{row:?}");
+    }
+}
+
+#[test]
+fn a_scheme_in_the_place_of_a_verb_leads_to_show() {
+    let place = Place::new();
+    for (typed, words) in [
+        ("spatail", "as `gpumodel scheme show SCHEME` (did you mean spatial?)"),
+        ("spatial", "as `gpumodel scheme show spatial`"),
+        ("lst", "expected `list` or `show` (did you mean list?)"),
+    ] {
+        let (code, said) = place.run(&["scheme", typed]);
+        assert!(code == Some(2) && said.contains(words), "{typed}: {said}");
+    }
+}
+
+#[test]
 fn hot_spots_come_as_csv_with_the_other_tables() {
     let place = Place::new();
     let words = ["analyze", "m", "s", "-m", "v100", "--hot", "2", "--csv", "t.csv", "-q"];

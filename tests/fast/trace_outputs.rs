@@ -125,6 +125,26 @@ fn outputs_do_not_replace_what_they_are_made_of() {
 }
 
 #[test]
+fn a_store_of_another_application_is_replaced_with_a_note() {
+    let folder = tempfile::tempdir().unwrap();
+    for app in ["bfs", "lud"] {
+        fs::create_dir(folder.path().join(app)).unwrap();
+        fs::write(folder.path().join(app).join("kernel-3.traceg"), TEXT).unwrap();
+    }
+    let convert = |input: &str| {
+        let mut command = assert_cmd::Command::cargo_bin("gpumodel").unwrap();
+        command.current_dir(folder.path()).args(["convert", input, "-o", "x.gpt"]);
+        String::from_utf8(command.assert().success().get_output().stderr.clone()).unwrap()
+    };
+    assert!(!convert("lud").contains("note: "));
+    assert!(!convert("lud").contains("note: "), "of the same application");
+    let said = convert("bfs");
+    let held = said.lines().find(|line| line.starts_with("note: ")).unwrap();
+    assert!(held.starts_with("note: x.gpt held "), "{held}");
+    assert!(held.ends_with("lud; it is replaced"), "{held}");
+}
+
+#[test]
 fn a_list_finds_traces_compressed_in_place() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

@@ -86,7 +86,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     queue: Option<PathBuf>,
     /// Writes record, SVG figures and an index.html into this folder: new, empty, or of an
-    /// earlier report
+    /// earlier report, whose other figures are removed
     #[arg(short = 'o', long, visible_alias = "output", value_name = "DIR")]
     report: Option<PathBuf>,
     /// Writes the report into a folder with other contents, which stay where no name is the same
@@ -346,7 +346,9 @@ fn write_files(target: &Target, record: &Analysis) -> Result<(), Box<dyn Error +
     }
     if let Some(folder) = &target.report {
         FolderPurpose::Report.mark(folder)?;
-        gpumodel_report::write_all(record, folder)?;
+        let files = gpumodel_report::write_all(record, folder)?;
+        let names = files.iter().filter_map(|file| file.file_name()?.to_str().map(str::to_owned));
+        FolderPurpose::Report.replace(folder, &names.collect())?;
         if io::stderr().is_terminal() {
             message(format_args!("report: {}", folder.join("index.html").display()));
         }

@@ -25,7 +25,8 @@ and its `trace` the application's name, or the last component of it. Tables are 
   machine,trace,launch,name,cycles,...        single launches of one
   machine,trace,kernel,elapsed_cycles,...     hardware counters, means per launch of the
                                               kernels whose name is or contains this one
-Cycles are compared without launch latency.
+A `kernel` in a row of any of them makes the row about the launches of that kernel.
+Cycles are compared without launch latency, except `elapsed_cycles`.
 
 Examples:
   gpumodel compare bfs.json lud.json --reference results.csv

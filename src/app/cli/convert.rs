@@ -60,13 +60,30 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         OutputFormat::Store if request.inputs.iter().any(|input| Store::recognise(input)) => {
             return Err("an input is already a store; `--to traceg` writes one as text".into());
         }
-        OutputFormat::Store => report(&converted(&request)?),
+        OutputFormat::Store => {
+            let held = source(&request.output);
+            report(&converted(&request)?);
+            replaced(&request.output, held);
+        }
         OutputFormat::Traceg => {
             FolderPurpose::Traces.check(&request.output, force)?;
             to_text(&request)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the store at `path` was made from, where there is one that remembers it.
+fn source(path: &Path) -> Option<String> {
+    let store = Some(path).filter(|path| Store::recognise(path)).map(Store::open)?.ok()?;
+    store.source_name().map(str::to_owned)
+}
+
+/// Notes that the store at `path` was that of another application, `held`.
+fn replaced(path: &Path, held: Option<String>) {
+    if let Some(held) = held.filter(|held| source(path).as_ref() != Some(held)) {
+        message(format_args!("note: {} held {held}; it is replaced", path.display()));
+    }
 }
 
 fn converted(request: &ConvertRequest) -> Result<ConvertReport, TraceError> {

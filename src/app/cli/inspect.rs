@@ -318,9 +318,9 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
     )?;
     let compared = match (document.store_over_text, document.store_over_source) {
         (Some(of_text), Some(of_source)) => format!(
-            ": {:.2} % of the text ({text_bytes}), {of_source:.2} x the trace files \
-             ({source_bytes})",
-            100.0 * of_text
+            ": {} % of the text ({text_bytes}), {} x the trace files ({source_bytes})",
+            hundredths(100.0 * of_text),
+            hundredths(of_source)
         ),
         _ => String::from(", made from a workload model, without text"),
     };
@@ -340,6 +340,11 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
+/// `value` to the hundredth; less than that is not shown as 0.
+fn hundredths(value: f64) -> String {
+    if value > 0.0 && value < 0.01 { "< 0.01".to_owned() } else { format!("{value:.2}") }
+}
+
 /// Writes how many kernels have only accesses.
 fn accesses(document: &Document, out: &mut impl Write) -> io::Result<()> {
     if document.memory_only_kernels > 0 {
@@ -352,4 +357,14 @@ fn accesses(document: &Document, out: &mut impl Write) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hundredths;
+
+    #[test]
+    fn what_is_there_is_not_shown_as_nothing() {
+        assert_eq!([0.0, 0.001, 0.014, 12.3].map(hundredths), ["0.00", "< 0.01", "0.01", "12.30"]);
+    }
 }

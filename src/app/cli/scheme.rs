@@ -1,5 +1,6 @@
 //! `gpumodel scheme`: lists the sharing schemes.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,6 +49,26 @@ enum Verb {
         #[command(flatten)]
         output: Output,
     },
+    #[command(external_subcommand)]
+    Other(Vec<OsString>),
+}
+
+/// The verbs' names.
+const VERBS: [&str; 2] = ["list", "show"];
+
+/// The error of a verb that there is not, which may be a scheme.
+fn no_verb(typed: &[OsString]) -> String {
+    let word = typed.first().map(|word| word.to_string_lossy()).unwrap_or_default();
+    let hint = did_you_mean(&word, VERBS);
+    if !hint.is_empty() {
+        return format!("scheme {word}: expected `list` or `show`{hint}");
+    }
+    let schemes = schemes();
+    let names = || schemes.iter().map(|row| row.name);
+    let hint = did_you_mean(&word, names());
+    let known = names().any(|name| name == word);
+    let shown = if known { word.as_ref() } else { "SCHEME" };
+    format!("scheme {word}: expected `list` or `show`, as `gpumodel scheme show {shown}`{hint}")
 }
 
 #[derive(Debug, clap::Args)]
@@ -69,6 +90,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
             (names, long, output)
         }
         Verb::Show { names, output } => (names, true, output),
+        Verb::Other(typed) => return Err(no_verb(&typed).into()),
     };
     csv.check(&[], &[("--json", json.as_deref())], &TABLES)?;
     let rows = chosen(schemes(), &names)?;

@@ -1,6 +1,6 @@
 //! The notes of a record: assumptions of its runs, once per application.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use gpumodel_core::units::Cycle;
 use gpumodel_feed::StoreFeed;
@@ -59,18 +59,7 @@ impl Notes {
         machine: &Machine,
     ) {
         let name = &app.name;
-        let mut unknown: BTreeMap<&str, ()> = BTreeMap::new();
-        for program in feed.programs() {
-            let texts = program.code.opcodes.iter().zip(program.opcodes.iter());
-            unknown.extend(
-                texts.filter(|(_, opcode)| !opcode.known).map(|(text, _)| (text.as_str(), ())),
-            );
-        }
-        if !unknown.is_empty() {
-            let executed: u64 = outcome.kernels.iter().map(|k| k.unknown_opcodes).sum();
-            let list: Vec<&str> = unknown.into_keys().take(12).collect();
-            self.add(format!("{name}: opcodes that no table row of this machine knows, classed by prefix: {} ({executed} warp instructions)", list.join(", ")));
-        }
+        self.of_opcodes(name, feed, outcome);
         self.of_logs(name, feed);
         let generic: u64 = outcome.kernels.iter().map(|k| k.generic_accesses).sum();
         if generic > 0 {
@@ -96,6 +85,25 @@ impl Notes {
         }
     }
 
+    /// Notes opcodes that the machine's tables do not list, and machines that list them.
+    fn of_opcodes(&mut self, name: &str, feed: &StoreFeed<'_>, outcome: &Outcome) {
+        let (mut unknown, mut versions) = (BTreeSet::new(), BTreeSet::new());
+        for program in feed.programs() {
+            let texts = program.code.opcodes.iter().zip(program.opcodes.iter());
+            for (text, _) in texts.filter(|(_, opcode)| !opcode.known) {
+                unknown.insert(text.as_str());
+                versions.insert(program.launch.binary_version);
+            }
+        }
+        if unknown.is_empty() {
+            return;
+        }
+        let executed: u64 = outcome.kernels.iter().map(|k| k.unknown_opcodes).sum();
+        let list: Vec<&str> = unknown.iter().take(12).copied().collect();
+        let hint = machines_for(&unknown, &versions);
+        self.add(format!("{name}: opcodes that no table row of this machine knows, classed by prefix: {} ({executed} warp instructions){hint}", list.join(", ")));
+    }
+
     /// Notes launches of which only the accesses are known.
     fn of_logs(&mut self, name: &str, feed: &StoreFeed<'_>) {
         let logs = (0..feed.programs().len()).filter(|&index| feed.memory_only(index)).count();
@@ -110,11 +118,40 @@ impl Notes {
     }
 }
 
+/// Machines in a hint.
+const NAMED: usize = 3;
+
+/// A hint at the built-in machines whose tables list most of the opcodes `unknown`, which are of
+/// binaries of `versions`; nothing where none lists one.
+fn machines_for(unknown: &BTreeSet<&str>, versions: &BTreeSet<u32>) -> String {
+    let Ok(models) = crate::models(None) else { return String::new() };
+    let known = |name: &str| {
+        let isa = models.machine(name, &[]).ok()?.isa;
+        Some(unknown.iter().filter(|text| isa.guess(text).is_none()).count())
+    };
+    let names = models.machine_names();
+    let counts: Vec<(usize, &str)> =
+        names.into_iter().filter_map(|name| Some((known(name)?, name))).collect();
+    let most = counts.iter().map(|(count, _)| *count).max().unwrap_or(0);
+    if most == 0 {
+        return String::new();
+    }
+    let best: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count == most)
+        .take(NAMED)
+        .map(|(_, name)| format!("--machine {name}"))
+        .collect();
+    let traces: Vec<String> = versions.iter().map(|version| format!("sm_{version}")).collect();
+    format!("; {} trace: try {}", traces.join(" and "), best.join(" or "))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::path::Path;
 
-    use super::{AnalyzeRequest, Notes};
+    use super::{AnalyzeRequest, Notes, machines_for};
     use crate::AppName;
 
     #[test]
@@ -138,6 +175,17 @@ mod tests {
         assert!(notes("targets", &["even"], Some(10 * launch)).is_empty());
         assert!(notes("targets", &[], Some(10)).is_empty(), "nothing runs together");
         assert!(notes("cycles=500", &["even"], Some(500)).is_empty(), "of one length");
+    }
+
+    #[test]
+    fn unknown_opcodes_lead_to_machines_that_list_them() {
+        let hint = |opcodes: &[&str]| {
+            machines_for(&opcodes.iter().copied().collect(), &BTreeSet::from([90]))
+        };
+        let said = hint(&["UTMALDG.2D", "NOSUCH"]);
+        assert!(said.starts_with("; sm_90 trace: try --machine h100"), "{said}");
+        assert!(!said.contains("v100") && !said.contains("a100"), "{said}");
+        assert_eq!(hint(&["NOSUCH"]), "");
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn last_cycle(until: Ending, window: Option<Cycle>, apps: usize) -> Option<Cycle
 
 /// The estimate of `cells`, which have these indices in the plan. Cells that were measured
 /// with this cache folder take their measured time, and others the rate of their scheme.
-/// The sums are those of the cells that have not ended in `files`.
+/// The sums are those of the cells that have not ended in `files` and have an estimate.
 pub(super) fn estimate(
     inputs: &SweepInputs,
     (indices, cells): (&[usize], &[Cell]),
@@ -103,7 +103,8 @@ pub(super) fn estimate(
             None => rate(&rates, &one.cell.scheme).of(one.core_milliseconds),
         };
     }
-    let open = estimates.iter().zip(cells).filter(|(one, _)| one.ended.is_none());
+    let counts = |one: &CellEstimate| one.ended.is_none() && one.is_estimated();
+    let open = estimates.iter().zip(cells).filter(|(one, _)| counts(one));
     let (open, open_cells): (Vec<&CellEstimate>, Vec<&Cell>) = open.unzip();
     let alone_milliseconds = alone(inputs, &open_cells);
     let sum = open.iter().map(|one| one.core_milliseconds).fold(0, u64::saturating_add);

@@ -138,9 +138,12 @@ pub fn is_stream(target: &Path) -> bool {
     fs::metadata(target).is_ok_and(|there| !there.is_dir() && (named || !there.is_file()))
 }
 
-/// The error of an output that cannot be written, with its name.
+/// The error of an output that cannot be written, with its name and without that of a
+/// temporary file.
 fn unwritten(target: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot write {}: {error}", target.display()))
+    let said = error.to_string();
+    let said = said.split(" at path \"").next().unwrap_or_default();
+    io::Error::new(error.kind(), format!("cannot write {}: {said}", target.display()))
 }
 
 impl Write for WholeFile {
@@ -337,6 +340,16 @@ mod tests {
     use super::{WholeFile, WholeFolder};
     use std::io::Write;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn an_error_names_the_file_that_was_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("none/out.txt");
+        let said = WholeFile::create(&target).unwrap_err().to_string();
+        let begins = format!("cannot write {}: ", target.display());
+        assert!(said.starts_with(&begins) && !said.contains(".partial"), "{said}");
+        assert_eq!(said.matches("none").count(), 1, "{said}");
+    }
 
     #[test]
     fn a_dropped_file_leaves_nothing() {

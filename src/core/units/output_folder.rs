@@ -1,14 +1,17 @@
 //! Whether results may go into a folder: into a new one, an empty one, or one that this
 //! program wrote for the same purpose.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use super::WholeFile;
 use super::output::UNFINISHED;
 
-/// The file by which the program recognises its own folders; it names their purpose.
+/// The file by which the program recognises its own folders: their purpose, and in lines below
+/// it the files of a report.
 const TAG: &str = "gpumodel.tag";
 
 /// What a folder of results is for.
@@ -64,7 +67,7 @@ impl FolderPurpose {
     #[must_use]
     pub fn owns(self, folder: &Path) -> bool {
         let (purpose, document) = self.words();
-        let tagged = start(&folder.join(TAG)).is_some_and(|text| text.trim_end() == purpose);
+        let tagged = tag(folder).is_some_and(|text| text.lines().next() == Some(purpose));
         let ours = |name| start(&folder.join(name)).is_some_and(|text| text.contains(SCHEMA));
         tagged || document.is_some_and(ours) || self == Self::Reproduction && has_parts(folder)
     }
@@ -77,13 +80,48 @@ impl FolderPurpose {
         fs::create_dir_all(folder).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot write {}: {error}", folder.display()))
         })?;
-        let (tag, purpose) = (folder.join(TAG), self.words().0);
-        if start(&tag).is_some_and(|text| text.trim_end() == purpose) {
+        let purpose = self.words().0;
+        if tag(folder).is_some_and(|text| text.lines().next() == Some(purpose)) {
             return Ok(());
         }
-        WholeFile::write(&tag, format!("{purpose}\n").as_bytes())
+        WholeFile::write(&folder.join(TAG), format!("{purpose}\n").as_bytes())
+    }
+
+    /// Removes the files of a marked `folder` that the program wrote there earlier and that are
+    /// not in `written`, and lists `written`, names without folders, in the mark.
+    ///
+    /// # Errors
+    /// Whatever the file system says of the mark.
+    pub fn replace(self, folder: &Path, written: &BTreeSet<String>) -> io::Result<()> {
+        for name in self.listed(folder).difference(written) {
+            // What is not there need not be removed.
+            let _ = fs::remove_file(folder.join(name));
+        }
+        let names: String = written.iter().map(|name| format!("{name}\n")).collect();
+        let text = format!("{}\n{names}", self.words().0);
+        WholeFile::write(&folder.join(TAG), text.as_bytes())
+    }
+
+    /// The files in `folder` that its mark lists, if it is of this purpose.
+    fn listed(self, folder: &Path) -> BTreeSet<String> {
+        let text = tag(folder).unwrap_or_default();
+        let mut lines = text.lines();
+        let ours = lines.next() == Some(self.words().0);
+        let plain = |name: &&str| Path::new(name).file_name() == Some(OsStr::new(name));
+        lines.filter(|_| ours).filter(plain).map(str::to_owned).collect()
     }
 }
+
+/// The text of the mark in `folder`.
+fn tag(folder: &Path) -> Option<String> {
+    let mut text = String::new();
+    let most = File::open(folder.join(TAG)).ok()?.take(TAG_BYTES);
+    BufReader::new(most).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// More bytes are no mark of ours.
+const TAG_BYTES: u64 = 1 << 20;
 
 /// Whether sweeps were merged into `folder` as parts of a reproduction, which has not begun.
 fn has_parts(folder: &Path) -> bool {
@@ -164,6 +202,25 @@ mod tests {
         fs::write(&record, "{\n  \"schema\": \"gpumodel.sweep/1\",\n").unwrap();
         assert!(sweep.check(folder.path(), false).is_ok());
         assert!(FolderPurpose::Report.check(folder.path(), false).is_err());
+    }
+
+    #[test]
+    fn files_of_the_mark_that_are_not_written_again_are_removed_and_no_others() {
+        let place = tempfile::tempdir().unwrap();
+        let (folder, report) = (place.path().join("out"), FolderPurpose::Report);
+        report.mark(&folder).unwrap();
+        for name in ["a.svg", "b.svg", "mine.svg", "../above"] {
+            fs::write(folder.join(name), "x").unwrap();
+        }
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        report.replace(&folder, &names(&["../above", "a.svg", "b.svg"])).unwrap();
+        report.mark(&folder).unwrap();
+        report.replace(&folder, &names(&["b.svg", "c.svg"])).unwrap();
+        let there = |name: &str| folder.join(name).exists();
+        assert!(!there("a.svg") && there("b.svg") && there("mine.svg") && there("../above"));
+        assert!(report.owns(&folder) && !FolderPurpose::Sweep.owns(&folder));
+        report.replace(&folder, &names(&[])).unwrap();
+        assert!(!there("b.svg") && there("mine.svg"));
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub struct Comparison {
     pub machines: BTreeMap<String, String>,
     /// One entry per reference row that a record answers, in record order.
     pub rows: Vec<ComparedRow>,
+    /// The table's cycles include launch latency, which is taken off both sides.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_launch: bool,
     /// Errors over the rows, one entry per quantity with at least one pair.
     pub summary: Vec<Summary>,
     /// What was compared and what was left out.
@@ -124,8 +127,10 @@ impl Comparison {
             }
         }
         coverage.count(analyses, table, &answered);
+        let with_launch = |row: &ReferenceRow| row.includes_launch && launch_cycles != Some(0);
         Self {
             schema: COMPARISON_SCHEMA.into(),
+            without_launch: table.rows.iter().any(with_launch),
             reference: table
                 .path
                 .file_name()

@@ -8,6 +8,7 @@
 //!   launch; a profiler's elapsed cycles begin with the launch, so both sides
 //!   are compared whole.
 //!
+//! A `kernel` in a row of any shape makes the row about the launches of that kernel alone.
 //! Other columns are ignored; a missing counter column means that the table
 //! does not say.
 
@@ -212,6 +213,7 @@ impl Shape {
             line,
             includes_launch: true,
             thread_instructions: cells.number("thread_instructions")?,
+            kernel: cells.text("kernel").filter(|name| !name.is_empty()).map(str::to_string),
             ..ReferenceRow::default()
         };
         match self {
@@ -256,7 +258,6 @@ fn slots(cells: &Cells<'_>) -> Result<Option<SlotShares>, String> {
 }
 
 fn fill_hardware(row: &mut ReferenceRow, cells: &Cells<'_>) -> Result<(), String> {
-    row.kernel = cells.text("kernel").filter(|name| !name.is_empty()).map(str::to_string);
     row.mean_per_launch = true;
     row.cycles = cells.needed("elapsed_cycles")?;
     row.includes_launch = false;

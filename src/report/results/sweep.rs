@@ -454,9 +454,14 @@ impl SweepEstimate {
         self.cells.iter().filter(|one| one.ended.is_none())
     }
 
-    /// Seconds of one core for the longest cell that has not ended.
+    /// Seconds of one core for the longest cell that has not ended and has an estimate.
     pub(crate) fn longest_seconds(&self) -> u64 {
-        self.open().map(|one| one.core_milliseconds).max().unwrap_or(0).div_ceil(1000)
+        self.open()
+            .filter(|one| one.is_estimated())
+            .map(|one| one.core_milliseconds)
+            .max()
+            .unwrap_or(0)
+            .div_ceil(1000)
     }
 
     /// Nodes of [`SweepEstimate::threads`] each beyond which more make the sweep no shorter:
@@ -492,6 +497,14 @@ pub struct CellEstimate {
     /// Its applications that are still to be converted; it has no estimate if there are some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unconverted: Vec<String>,
+}
+
+impl CellEstimate {
+    /// Whether its runs, time and memory are known: all its applications are converted.
+    #[must_use]
+    pub fn is_estimated(&self) -> bool {
+        self.unconverted.is_empty()
+    }
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ pub fn analysis_tables(records: &[Analysis]) -> Vec<(&'static str, Table)> {
         Table::joined(kernels),
         stall_table(&runs, usize::MAX),
         hot_table(&runs),
-        whole(|record| of_coruns(record, schemes)),
+        whole(|record| of_coruns(record, schemes)).renamed("energy", "energy (J)"),
         whole(|record| of_coruns(record, apps)),
         whole(|record| of_coruns(record, moves)),
         whole(queue_csv::runs),

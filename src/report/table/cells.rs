@@ -213,6 +213,14 @@ impl Table {
         self
     }
 
+    /// The same with the column `name` called `other`.
+    pub(crate) fn renamed(mut self, name: &str, other: &str) -> Self {
+        for column in self.columns.iter_mut().filter(|column| column.name == name) {
+            other.clone_into(&mut column.name);
+        }
+        self
+    }
+
     /// The rows of `tables` that have the same columns, under one another.
     pub(crate) fn joined(tables: impl IntoIterator<Item = Self>) -> Self {
         let mut tables = tables.into_iter();

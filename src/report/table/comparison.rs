@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::{Cell, Column, NONE, Table, wrapped};
-use crate::format::{brief, bytes};
+use crate::format::{brief, bytes, plain_name};
 use crate::results::{ComparedRow, Comparison, Coverage, ErrorUnit, Quantity, Summary};
 
 const NAMED: usize = 10;
@@ -16,14 +16,23 @@ pub fn comparison(comparison: &Comparison, width: Option<usize>) -> String {
     let summary = summaries(&comparison.summary);
     let mut text = rows.terminal(width) + "\n" + &summary.terminal(width) + "\n";
     coverage(&mut text, &comparison.coverage);
+    legend(&mut text, comparison);
     wrapped(&text, width)
 }
 
 /// The tables of `comparison` by name: `rows`, and the `errors` over them.
 #[must_use]
 pub fn comparison_tables(comparison: &Comparison) -> [(&'static str, Table); 2] {
-    [("rows", rows(comparison).named(&KEYS)), ("errors", summaries(&comparison.summary))]
+    let mut keys = KEYS;
+    if comparison.without_launch {
+        keys[1..3].copy_from_slice(&KEYS_WITHOUT_LAUNCH);
+    }
+    [("rows", rows(comparison).named(&keys)), ("errors", summaries(&comparison.summary))]
 }
+
+/// The quantities of the rows.
+const SHOWN: [Quantity; 4] =
+    [Quantity::CyclesBeyondLaunch, Quantity::L1HitRate, Quantity::L2HitRate, Quantity::DramBytes];
 
 const ROWS: [&str; 13] = [
     "trace", "cycles", "ref.", "error", "L1 hit", "ref.", "points", "L2 hit", "ref.", "points",
@@ -47,11 +56,24 @@ const KEYS: [&str; 13] = [
     "DRAM error percent",
 ];
 
+/// Heads of both sides' cycles where launch latency is taken off them.
+const ROWS_WITHOUT_LAUNCH: [&str; 2] = ["cycles - launch", "ref. - launch"];
+
+/// The same columns in CSV.
+const KEYS_WITHOUT_LAUNCH: [&str; 2] = ["cycles without launch", "reference cycles without launch"];
+
 fn rows(comparison: &Comparison) -> Table {
-    Table::of_cells(ROWS, comparison.rows.iter().map(row))
+    let mut header = ROWS;
+    if comparison.without_launch {
+        header[1..3].copy_from_slice(&ROWS_WITHOUT_LAUNCH);
+    }
+    let rows = &comparison.rows;
+    let same = |one: &ComparedRow| rows.iter().filter(|row| row.label() == one.label()).count();
+    Table::of_cells(header, rows.iter().map(|one| row(one, same(one) > 1)))
 }
 
-fn row(row: &ComparedRow) -> Vec<Cell> {
+/// A row, with its kernel where several rows are about one application.
+fn row(row: &ComparedRow, with_kernel: bool) -> Vec<Cell> {
     let cells = |quantity: Quantity, say: fn(f64) -> Cell| {
         row.pairs.get(&quantity).map_or_else(
             || [NONE.into(), NONE.into(), NONE.into()],
@@ -65,11 +87,15 @@ fn row(row: &ComparedRow) -> Vec<Cell> {
     };
     let rate = |share: f64| Cell::Share(Some(share));
     let sampled = if row.sampled { " (sampled)" } else { "" };
-    let mut all = vec![Cell::Text(brief(&row.label(), 36) + sampled)];
-    all.extend(cells(Quantity::CyclesBeyondLaunch, |value| Cell::Number(value, 0)));
-    all.extend(cells(Quantity::L1HitRate, rate));
-    all.extend(cells(Quantity::L2HitRate, rate));
-    all.extend(cells(Quantity::DramBytes, |value| Cell::Shown(value, bytes(value))));
+    let kernel = row.kernel.as_deref().filter(|_| with_kernel);
+    let kernel = kernel.map(|name| format!(" {}", brief(&plain_name(name), 28)));
+    let label = brief(&row.label(), 36) + &kernel.unwrap_or_default();
+    let mut all = vec![Cell::Text(label + sampled)];
+    let [cycles, l1, l2, dram] = SHOWN;
+    all.extend(cells(cycles, |value| Cell::Number(value, 0)));
+    all.extend(cells(l1, rate));
+    all.extend(cells(l2, rate));
+    all.extend(cells(dram, |value| Cell::Shown(value, bytes(value))));
     all
 }
 
@@ -122,5 +148,18 @@ fn coverage(text: &mut String, coverage: &Coverage) {
         let shown = &list[..list.len() - more];
         let _ = writeln!(text, "  {name}: {}{tail}", shown.join("; "));
     }
-    let _ = writeln!(text, "  *: the reference is too small for the mean");
+}
+
+/// Says what the signs of the table mean that it shows.
+fn legend(text: &mut String, comparison: &Comparison) {
+    if comparison.without_launch {
+        let _ = writeln!(text, "  - launch: launch latency is subtracted from both sides");
+    }
+    let shown = |quantity: &Quantity| {
+        let pairs = comparison.rows.iter().filter_map(|row| row.pairs.get(quantity));
+        pairs.into_iter().any(|pair| pair.error.is_some() && !pair.counted)
+    };
+    if SHOWN.iter().any(shown) {
+        let _ = writeln!(text, "  *: the reference is too small for the mean");
+    }
 }

@@ -32,7 +32,7 @@ pub fn corun(analysis: &Analysis, width: Option<usize>) -> String {
     }
     let names = scheme_names(&analysis.coruns);
     let runs = named(&names, &analysis.coruns);
-    let mut hidden = vec!["CTAs/SM at the end", "L1 hits"];
+    let mut hidden = vec!["CTAs/SM at the end", "L1 hit"];
     if !divided(&analysis.coruns) {
         hidden.push("mean channels");
     }
@@ -119,8 +119,8 @@ fn machines(runs: &[Named<'_>]) -> Table {
         ("LD/ST", |(_, run)| Cell::Share(run.utilization.map(|busy| busy.load_store))),
         ("registers", |(_, run)| Cell::Share(run.utilization.map(|busy| busy.registers))),
         ("shared memory", |(_, run)| Cell::Share(run.utilization.map(|busy| busy.shared))),
-        ("L1 hits", |(_, run)| Cell::Share(run.l1.hit_rate())),
-        ("L2 hits", |(_, run)| Cell::Share(run.l2.hit_rate())),
+        ("L1 hit", |(_, run)| Cell::Share(run.l1.hit_rate())),
+        ("L2 hit", |(_, run)| Cell::Share(run.l2.hit_rate())),
         ("DRAM bandwidth", |(_, run)| Cell::Share(Some(run.dram.bandwidth_utilization))),
         ("CTAs killed", |(_, run)| Cell::Count(run.killed_ctas)),
     ];
@@ -141,13 +141,13 @@ pub(super) fn apps(runs: &[Named<'_>]) -> Table {
         ("mean SMs", |(_, app)| held(app.mean_sms, app.sms).into()),
         ("CTAs/SM at the end", |(_, app)| app.ctas_per_sm.to_string().into()),
         ("mean channels", |(_, app)| held(app.mean_channels, app.channels).into()),
-        ("L1 hits", |(_, app)| Cell::Share(app.l1.hit_rate())),
+        ("L1 hit", |(_, app)| Cell::Share(app.l1.hit_rate())),
         ("MPKI (warp)", |(_, app)| Cell::Number(app.mpki_warp, 2)),
         ("DRAM share", |(_, app)| Cell::Share(Some(app.dram_share))),
     ];
     let rows = runs.iter().flat_map(|(name, run)| run.apps.iter().map(|a| (*name, a)));
     let table = Table::new(&columns, rows).left(&[0, 1]);
-    table.dropping(&["MPKI (warp)", "progress", "mean channels", "L1 hits", "CTAs/SM at the end"])
+    table.dropping(&["MPKI (warp)", "progress", "mean channels", "L1 hit", "CTAs/SM at the end"])
 }
 
 /// What the columns of [`moved`] are.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::{Cell, Column, Table, wrapped};
+use super::{Cell, Column, NONE, Table, wrapped};
 use crate::format::{brief, bytes, duration, float};
 use crate::mix::names;
 use crate::results::{CellEstimate, CellRecord, FailedCell, SweepEstimate};
@@ -19,10 +19,27 @@ pub fn planned(estimate: &SweepEstimate, width: Option<usize>) -> String {
     let mut said = planned_table(estimate).terminal(width) + "\n";
     refusals(&mut said, cells);
     other_builds(&mut said, &estimate.other_builds);
+    totals(&mut said, estimate);
+    wrapped(&said, width)
+}
+
+/// Says what the cells that have not ended take together, as far as they have an estimate.
+fn totals(said: &mut String, estimate: &SweepEstimate) {
+    let counted = counted(&estimate.cells);
+    let unknown = estimate.open().filter(|one| !one.is_estimated()).count();
+    let known = estimate.open().count() - unknown;
+    if unknown > 0 && known == 0 {
+        let _ = writeln!(said, "{counted}: no estimate of time and memory");
+        return;
+    }
+    let part = match (unknown, known) {
+        (0, _) => String::new(),
+        (_, 1) => String::from(" for the one with an estimate"),
+        (_, some) => format!(" for the {some} with an estimate"),
+    };
     let _ = writeln!(
         said,
-        "{}: about {} of one core, {} on {} threads; up to {} each",
-        counted(cells),
+        "{counted}: about {} of one core{part}, {} on {} threads; up to {} each",
         duration(estimate.core_seconds),
         duration(estimate.seconds),
         estimate.threads,
@@ -40,7 +57,6 @@ pub fn planned(estimate: &SweepEstimate, width: Option<usize>) -> String {
         duration(estimate.longest_seconds()),
         estimate.basis
     );
-    wrapped(&said, width)
 }
 
 /// The cells of a plan, one per row.
@@ -55,16 +71,25 @@ pub fn planned_table(estimate: &SweepEstimate) -> Table {
         ("mix", |(one, _)| Cell::Cut(one.cell.mix(), 48)),
         ("scheme", |(_, scheme)| Cell::Cut(unnumbered(scheme).to_owned(), 60)),
         ("seed", |(one, _)| one.cell.seed.to_string().into()),
-        ("runs", |(one, _)| one.runs.to_string().into()),
+        ("runs", |(one, _)| estimated(one, || one.runs.to_string().into())),
         ("core time", |(one, _)| {
             let seconds = one.core_milliseconds.div_ceil(1000);
-            Cell::Shown(float(one.core_milliseconds) / 1000.0, duration(seconds))
+            let value = float(one.core_milliseconds) / 1000.0;
+            estimated(one, || Cell::Shown(value, duration(seconds)))
         }),
-        ("memory", |(one, _)| Cell::Shown(float(one.memory_bytes), bytes(float(one.memory_bytes)))),
+        ("memory", |(one, _)| {
+            let value = float(one.memory_bytes);
+            estimated(one, || Cell::Shown(value, bytes(value)))
+        }),
         ("state", |(one, _)| state(one).to_owned().into()),
     ];
     let table = Table::new(&columns, cells.iter().zip(&schemes)).left(&[1, 2, 3, 8]);
     table.dropping(&["memory", "runs", "seed"])
+}
+
+/// `cell` of a cell that has an estimate, else none.
+fn estimated(one: &CellEstimate, cell: impl FnOnce() -> Cell) -> Cell {
+    if one.is_estimated() { cell() } else { NONE.into() }
 }
 
 /// How many cells there are, and how many are to be run where some have ended.
@@ -189,6 +214,26 @@ mod tests {
             text.contains("cell 8 cannot run: no channels\n3 cells, 1 done, 0 failed, 2 left: "),
             "{text}"
         );
+    }
+
+    #[test]
+    fn only_cells_with_an_estimate_have_times() {
+        let one = |number, unconverted: &[&str]| CellEstimate {
+            number,
+            core_milliseconds: 600_000,
+            memory_bytes: 71_000_000,
+            unconverted: unconverted.iter().map(ToString::to_string).collect(),
+            ..CellEstimate::default()
+        };
+        let shown = |cells: Vec<CellEstimate>| {
+            planned(&SweepEstimate { cells, core_seconds: 600, ..SweepEstimate::default() }, None)
+        };
+        let none = shown(vec![one(1, &["a"]), one(2, &["b"])]);
+        assert!(none.contains("2 cells: no estimate of time and memory"), "{none}");
+        assert!(!none.contains("71 MB") && !none.contains("10 min"), "{none}");
+        let some = shown(vec![one(1, &["a"]), one(2, &[])]);
+        assert!(some.contains("2 cells: about 10 min of one core for the one with an"), "{some}");
+        assert_eq!(some.matches("71 MB").count(), 1, "of the second cell: {some}");
     }
 
     #[test]
