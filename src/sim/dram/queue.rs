@@ -268,10 +268,10 @@ impl Queue {
     /// The next access of an entry that has more is served: it stays.
     pub(super) fn serve_one(&mut self, kind: usize, at: u32) {
         let entry = &mut self.entries[at as usize];
-        entry.columns &= entry.columns - 1;
-        entry.touched = false;
         self.total[kind] -= 1;
         self.waiting[kind] -= u32::from(!entry.left_queue);
+        entry.columns &= entry.columns - 1;
+        (entry.touched, entry.left_queue) = (false, false);
     }
 
     /// Removes an access from its list; it keeps its content until released.
@@ -363,12 +363,12 @@ impl Queue {
         self.entry_mut(with).merged = at;
     }
 
-    /// The entry opened its row and leaves its queue.
+    /// The next access of the entry opened its row and leaves its queue.
     pub(super) fn leave(&mut self, kind: usize, at: u32) {
         let entry = self.entry_mut(at);
         if !entry.left_queue {
             entry.left_queue = true;
-            self.waiting[kind] -= entry.columns.count_ones();
+            self.waiting[kind] -= 1;
         }
     }
 }

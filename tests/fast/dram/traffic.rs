@@ -124,6 +124,7 @@ impl Traffic {
             .collect();
         let mut clock = 0;
         while !channel.is_idle() || !blocks.is_empty() {
+            assert!(clock < 10_000_000, "no progress");
             channel.advance(clock, &mut outcome.done);
             while let Some((_, block)) = blocks.front_mut().filter(|(at, _)| *at <= clock) {
                 block.columns = match together {
