@@ -23,6 +23,7 @@
 //! of a kernel: [`KernelCounts`]. To feed the machine: [`Feed`].
 #![allow(rustdoc::private_intra_doc_links)]
 
+mod bits;
 mod cache;
 pub mod config;
 mod counters;

@@ -72,8 +72,8 @@ pub(crate) fn shaded(
 
 /// A bar of all shades from `low` to `high` with their values, and `title` below.
 pub(crate) fn explain(layout: &mut Layout, shades: &Shades, (low, high): (f64, f64), title: &str) {
-    let beside = ((layout.width() - WIDEST) / 2.0).max(90.0);
-    let area = layout.plot(beside, beside, 10.0);
+    let margin = ((layout.width() - WIDEST) / 2.0).max(90.0);
+    let area = layout.plot(margin, margin, 10.0);
     let scale = Scale::linear(low, high, area.x, area.right());
     across(&mut layout.canvas, &area, &scale, title);
     let step = area.width / f64::from(STEPS);

@@ -15,5 +15,5 @@ pub(crate) use mshr::{Coming, Merge, Mshr};
 pub use replacement::ReplacementPolicy;
 pub(crate) use replacement::line_order::LineOrder;
 pub(crate) use table::Table;
-pub(crate) use tags::{Found, TagArray, WriteBack, bits, lowest};
+pub(crate) use tags::{Found, TagArray, WriteBack, lowest};
 pub(crate) use write_rule::{Stored, WriteRule};

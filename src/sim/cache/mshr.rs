@@ -3,7 +3,7 @@
 use gpumodel_core::units::{to_u32, to_usize};
 
 use super::table::Table;
-use super::tags::bits;
+use crate::bits::bits;
 
 const NONE: u32 = u32::MAX;
 

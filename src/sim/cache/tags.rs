@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::bits::bits;
 use crate::config::{AddressMap, Cache};
 use gpumodel_core::units::{to_u32, to_usize};
 
@@ -45,18 +46,6 @@ pub(crate) struct WriteBack {
     pub(crate) address: u64,
     /// The written part of it, one bit for each 1/32.
     pub(crate) bytes: u32,
-}
-
-/// The numbers of the sectors of a mask of one bit each, lowest first.
-#[inline]
-pub(crate) fn bits(mut mask: u8) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = mask.trailing_zeros() as usize;
-        (mask != 0).then(|| {
-            mask &= mask - 1;
-            bit
-        })
-    })
 }
 
 /// The lowest `room` bits of a mask.

@@ -13,6 +13,7 @@ use super::device::CLOSED;
 use super::migration;
 use super::queue::{Entry, KINDS, NONE, READ, WRITE};
 use super::refresh::Due;
+use crate::bits::bits;
 use crate::config::{Command, MemoryStandard, Order, PagePolicy};
 use gpumodel_core::units::{to_u32, to_u64};
 
@@ -50,18 +51,6 @@ const COMMANDS: [Command; CLASSES] = [
     Command::Precharge,
     Command::Precharge,
 ];
-
-/// The banks of a mask of one bit each.
-#[inline]
-pub(super) fn banks_of(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bank = mask.trailing_zeros() as usize;
-        (mask != 0).then(|| {
-            mask &= mask - 1;
-            bank
-        })
-    })
-}
 
 /// The kind of request that a class serves.
 #[inline]
@@ -321,7 +310,7 @@ fn consider_first(channel: &Channel, bus: usize, from: u64, next: &mut NextComma
     let mut first = NextCommand::NEVER;
     let mut first_class = 0;
     for class in 0..CLASSES {
-        for bank in banks_of(channel.candidates.banks[class]) {
+        for bank in bits(channel.candidates.banks[class]) {
             let pick = channel.candidates.pick(class, bank);
             let time = channel.device.earliest(pick.command, bank).max(from);
             if pick.rank < ORDINARY {
@@ -341,7 +330,7 @@ fn consider_first(channel: &Channel, bus: usize, from: u64, next: &mut NextComma
 
 /// Considers closing rows that were not used for the page policy's timeout.
 fn consider_idle(channel: &Channel, banks: u64, from: u64, next: &mut NextCommand) {
-    for bank in banks_of(banks) {
+    for bank in bits(banks) {
         let command = Command::Precharge;
         let idle = channel.banks[bank].used + to_u64(channel.options.page_timeout);
         let time = idle.max(channel.device.earliest(command, bank)).max(from);
@@ -373,7 +362,7 @@ fn consider_refresh(channel: &Channel, due: Due, from: u64, next: &mut NextComma
 /// Updates the candidates of the banks that changed and returns which banks those are.
 pub(super) fn update_stale(channel: &mut Channel) -> u64 {
     let changed = std::mem::take(&mut channel.candidates.stale);
-    banks_of(changed).for_each(|bank| update_bank(channel, bank));
+    bits(changed).for_each(|bank| update_bank(channel, bank));
     changed
 }
 

@@ -20,10 +20,11 @@ use std::collections::VecDeque;
 use std::ops::IndexMut;
 
 use super::Issued;
-use super::arbiter::{COPYING, NextCommand, Pick, banks_of};
+use super::arbiter::{COPYING, NextCommand, Pick};
 use super::channel::Channel;
 use super::device::CLOSED;
 use super::queue::{KINDS, NONE, READ};
+use crate::bits::bits;
 use crate::config::{Command, MemoryStandard};
 use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
@@ -341,7 +342,7 @@ fn migrate(channel: &mut Channel, part: Command, bank: usize, column: u32, clock
 
 /// Considers the row commands of reserved banks whose open row is not the copy's.
 pub(super) fn consider_copies(channel: &Channel, from: u64, next: &mut NextCommand) {
-    for bank in banks_of(channel.migrating.banks & !channel.refreshing) {
+    for bank in bits(channel.migrating.banks & !channel.refreshing) {
         let open = channel.device.open_row(bank);
         if open == channel.migrating.rows[bank] || channel.banks[bank].opener != KINDS {
             continue;

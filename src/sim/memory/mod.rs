@@ -15,7 +15,8 @@ use std::sync::Arc;
 use crate::config::{AddressMap, Machine, MemoryStandard, RequestGranularity};
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u8, to_u16, to_u32, to_u64, to_usize};
 
-use crate::cache::{WriteBack, bits};
+use crate::bits::bits;
+use crate::cache::WriteBack;
 use crate::counters::{CacheCounts, KernelCounts};
 use crate::dram::ChannelCounters;
 use crate::gpu::event_queue::{Event, EventQueue};

@@ -11,7 +11,8 @@ use crate::config::{AddressMap, AllocatePolicy, Machine, RequestGranularity};
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32};
 
 use super::{fixed_point, granule};
-use crate::cache::{Found, Mshr, TagArray, WriteBack, WriteRule, bits, lowest};
+use crate::bits::bits;
+use crate::cache::{Found, Mshr, TagArray, WriteBack, WriteRule, lowest};
 use crate::counters::CacheCounts;
 use crate::memory::packet::Packet;
 

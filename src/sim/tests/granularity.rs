@@ -1,4 +1,4 @@
-//! Facts of requests by line, beside those by sector.
+//! Facts of requests by line, compared with those by sector.
 
 use std::fs;
 
