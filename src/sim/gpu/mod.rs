@@ -41,7 +41,7 @@ use crate::interval::ProfileImage;
 use crate::memory::MemorySystem;
 use crate::memory::packet::Origin;
 use crate::mmu::{Mmu, MmuContext, Request};
-use crate::sm::{Departure, Sm};
+use crate::sm::{Departure, Freed, Sm};
 
 /// Cycles without an issued instruction after which a run counts as stuck.
 const PATIENCE: Cycle = 1 << 26;
@@ -314,7 +314,7 @@ impl<'a> Gpu<'a> {
         memory_system.take_woken(&mut self.woken);
         let woken = std::mem::take(&mut self.woken);
         for &sm in &woken {
-            self.sms[usize::from(sm)].retry(&mut self.shared_state);
+            self.sms[usize::from(sm)].retry(Freed::Port, &mut self.shared_state);
             self.collect_departed(usize::from(sm));
         }
         self.woken = woken;

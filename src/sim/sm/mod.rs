@@ -27,6 +27,7 @@ use crate::interval::StretchEnd;
 use cta::Cta;
 pub(crate) use cta::{Arrival, Duty};
 pub(crate) use cta_resources::Bounds;
+pub(crate) use lsu::queue::Freed;
 use cta_resources::CtaResources;
 pub use cta_resources::{Limit, Need};
 use fetch::Fetch;
@@ -140,7 +141,7 @@ impl Sm {
         let stalled = self.lsu.queue.stalled;
         (ctas > 0).then(|| {
             format!(
-                "SM {}: {ctas} CTAs, load/store stalled: {stalled}, warps {}",
+                "SM {}: {ctas} CTAs, load/store waits for {stalled:?}, warps {}",
                 self.id,
                 waits.join(" ")
             )

@@ -137,7 +137,7 @@ impl Sm {
     /// Schedules the load/store unit for `cycle` or as soon as it is free.
     pub(in crate::sm) fn schedule_service(&mut self, cycle: u64, shared_state: &mut SharedState) {
         let at = cycle.max(self.lsu.queue.free_at);
-        if self.lsu.queue.scheduled == 0 && !self.lsu.queue.stalled {
+        if self.lsu.queue.scheduled == 0 && self.lsu.queue.stalled.is_none() {
             self.lsu.queue.scheduled = at.max(1);
             shared_state.queue.schedule(at, Event::LoadStore { sm: self.id });
         }

@@ -10,7 +10,7 @@ use crate::memory::packet::{Origin, Packet, RequestKind};
 use crate::sm::Sm;
 use crate::sm::coalesce::{LINE_BYTES, LineRequest};
 use crate::sm::line_cache::LineCache;
-use crate::sm::lsu::queue::Entry;
+use crate::sm::lsu::queue::{Entry, Stall};
 use crate::sm::scheduler::NEVER;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32, to_u64, to_usize};
 
@@ -271,7 +271,7 @@ impl Sm {
             }
             Found::Nowhere => {
                 if !constants.has_room() {
-                    self.lsu.queue.stalled = true;
+                    self.lsu.queue.stalled = Some(Stall::Constant);
                     return None;
                 }
                 if let Some(ready) = self.ask_constants(entry.kernel, line, lookup, shared_state) {

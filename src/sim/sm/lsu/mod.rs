@@ -28,7 +28,7 @@ use crate::sm::coalesce::{Reach, SectorRequest};
 use bank_queue::L1BankQueues;
 use constants::Constants;
 use l1::{L1, Read, Write};
-use queue::{Entry, LsuQueue, Route};
+use queue::{Entry, Freed, LsuQueue, Route, Stall};
 use translation::{Pages, Translator};
 
 /// The load/store unit of one SM.
@@ -102,7 +102,7 @@ impl Sm {
         if now < self.lsu.queue.free_at {
             return self.schedule_service(now, shared_state);
         }
-        self.lsu.queue.stalled = false;
+        self.lsu.queue.stalled = None;
         self.retry_held(shared_state);
         let sent = self.send_evicted(shared_state);
         if self.lsu.queue.resting {
@@ -276,7 +276,7 @@ impl Sm {
         operation.latest = operation.latest.max(outcome.known);
         operation.remaining += outcome.sent;
         match outcome.wait {
-            Some(Wait::Entry) => self.lsu.queue.stalled = true,
+            Some(Wait::Entry) => self.lsu.queue.stalled = Some(Stall::Entry),
             Some(Wait::Port(at)) => self.wait_for_port(Err(at), shared_state),
             None => {}
         }
@@ -505,42 +505,53 @@ impl Sm {
         done: Cycle,
         shared_state: &mut SharedState,
     ) {
-        if packet.kind == RequestKind::Code {
+        let freed = if packet.kind == RequestKind::Code {
             self.on_code(packet, done, shared_state);
+            Freed::Code
         } else if packet.kind == RequestKind::Constant {
             self.on_constant(packet, done, shared_state);
+            Freed::Code
         } else if packet.fills_l1 {
-            self.lsu.queue.in_flight -= packet.units();
-            let mut released = std::mem::take(&mut self.lsu.released);
-            let address = packet.virtual_address;
-            let came = if packet.mask == 0 { self.lsu.l1.sector_bit(address) } else { packet.mask };
-            self.lsu.l1.fill(address, came, &mut released);
-            self.retry_held(shared_state);
-            for &(operation, sectors) in &released {
-                let sectors = sectors.count_ones();
-                let done = self.returned(done, sectors);
-                self.answered(operation, sectors, done, shared_state);
-            }
-            released.clear();
-            self.lsu.released = released;
+            self.fill_l1(packet, done, shared_state);
+            Freed::Fill
         } else {
             let sectors = packet.units();
             self.lsu.queue.in_flight -= sectors;
             let returns = matches!(packet.kind, RequestKind::Read | RequestKind::Atomic);
             let done = if returns { self.returned(done, sectors) } else { done };
             self.answered(packet.operation, sectors, done, shared_state);
-        }
+            Freed::Nothing
+        };
         if self.lsu.l1.has_leaving() {
             self.schedule_service(shared_state.queue.now(), shared_state);
         }
-        self.retry(shared_state);
+        self.retry(freed, shared_state);
     }
 
-    /// Lets a stalled load/store unit and instruction fetch try again.
-    pub(crate) fn retry(&mut self, shared_state: &mut SharedState) {
+    /// Sectors have come for the L1 and what waits for them.
+    fn fill_l1(&mut self, packet: &Packet, done: Cycle, shared_state: &mut SharedState) {
+        self.lsu.queue.in_flight -= packet.units();
+        let mut released = std::mem::take(&mut self.lsu.released);
+        let address = packet.virtual_address;
+        let came = if packet.mask == 0 { self.lsu.l1.sector_bit(address) } else { packet.mask };
+        self.lsu.l1.fill(address, came, &mut released);
+        self.retry_held(shared_state);
+        for &(operation, sectors) in &released {
+            let sectors = sectors.count_ones();
+            let done = self.returned(done, sectors);
+            self.answered(operation, sectors, done, shared_state);
+        }
+        released.clear();
+        self.lsu.released = released;
+    }
+
+    /// Lets instruction fetch try again, and the load/store unit where it is stalled and may
+    /// have waited for what is `freed`.
+    pub(crate) fn retry(&mut self, freed: Freed, shared_state: &mut SharedState) {
         self.send_code(shared_state);
-        if self.lsu.queue.stalled && self.lsu.queue.scheduled == 0 {
-            self.lsu.queue.stalled = false;
+        // Evicted sectors leave before the head is served, whatever that waits for.
+        let freed = if self.lsu.l1.has_leaving() { Freed::Page } else { freed };
+        if self.lsu.queue.wakes(freed, self.params.translates_before_l1) {
             self.schedule_service(shared_state.queue.now(), shared_state);
         }
     }
@@ -639,7 +650,7 @@ impl Sm {
         shared_state: &mut SharedState,
     ) {
         let Err(at) = sent else { return };
-        self.lsu.queue.stalled = true;
+        self.lsu.queue.stalled = Some(Stall::Port);
         if let Some(at) = at {
             self.lsu.queue.scheduled = at;
             shared_state.queue.schedule(at, Event::LoadStore { sm: self.id });

@@ -21,6 +21,48 @@ pub(in crate::sm) enum Route {
     Constant,
 }
 
+/// What the unit waits for before it serves its head again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sm) enum Stall {
+    /// Room in the SM's port.
+    Port,
+    /// An entry or a way of the L1.
+    Entry,
+    /// Room to ask for a page.
+    Page,
+    /// An entry of the constant cache.
+    Constant,
+}
+
+/// What has happened that a stalled unit may have waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freed {
+    /// The SM's port takes packets again.
+    Port,
+    /// Sectors have filled the L1: the head may also find them there.
+    Fill,
+    /// A page has come, perhaps with instructions that go before the head.
+    Page,
+    /// Code or constants have come.
+    Code,
+    /// An answer has come that the L1 does not keep.
+    Nothing,
+}
+
+impl Freed {
+    /// True when a unit that is stalled so may go on; with `translates_first` what the L1 has
+    /// does not spare the look-up of a page.
+    fn ends(self, stall: Stall, translates_first: bool) -> bool {
+        match (self, stall) {
+            (Self::Port, Stall::Port) | (Self::Page, _) | (Self::Code, Stall::Constant) => true,
+            (Self::Fill, Stall::Page) => !translates_first,
+            (Self::Fill, Stall::Port | Stall::Entry | Stall::Constant) => true,
+            (Self::Nothing, Stall::Constant) => true,
+            (Self::Port | Self::Code | Self::Nothing, _) => false,
+        }
+    }
+}
+
 /// One queued memory instruction.
 #[derive(Debug)]
 pub(in crate::sm) struct Entry {
@@ -121,8 +163,8 @@ pub(in crate::sm) struct LsuQueue {
     pub(in crate::sm) free_at: Cycle,
     /// The cycle of the scheduled service; 0 without one.
     pub(in crate::sm) scheduled: Cycle,
-    /// The head waits for an L1 entry or way, or to ask for its page.
-    pub(in crate::sm) stalled: bool,
+    /// What the head waits for.
+    pub(in crate::sm) stalled: Option<Stall>,
     /// It asks for nothing: memory channels are changing hands.
     pub(in crate::sm) resting: bool,
     /// Sectors whose answers are still to come.
@@ -142,7 +184,7 @@ impl LsuQueue {
             returns_at: 0,
             free_at: 0,
             scheduled: 0,
-            stalled: false,
+            stalled: None,
             resting: false,
             in_flight: 0,
             blocked: VecDeque::new(),
@@ -163,6 +205,17 @@ impl LsuQueue {
     /// Queues an instruction.
     pub(in crate::sm) fn push(&mut self, entry: Entry) {
         self.queue.push_back(entry);
+    }
+
+    /// Ends its stall where `freed` may be what it waited for: true when it then has nothing
+    /// scheduled and must be.
+    pub(in crate::sm) fn wakes(&mut self, freed: Freed, translates_first: bool) -> bool {
+        let ends = self.stalled.is_some_and(|stall| freed.ends(stall, translates_first));
+        let wakes = ends && self.scheduled == 0;
+        if wakes {
+            self.stalled = None;
+        }
+        wakes
     }
 
     /// The instruction at the head, taken out while it is served.

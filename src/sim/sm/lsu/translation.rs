@@ -19,7 +19,7 @@ use crate::mmu::{Request, Tlb};
 use crate::sm::Sm;
 use crate::sm::coalesce::{LINE_BYTES, LineRequest};
 use crate::sm::lsu::l1::L1;
-use crate::sm::lsu::queue::{Entry, Route};
+use crate::sm::lsu::queue::{Entry, Freed, Route, Stall};
 
 /// What is known of an instruction's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl Sm {
         }
         unit.free.push(place);
         if refused {
-            self.lsu.queue.stalled = true;
+            self.lsu.queue.stalled = Some(Stall::Page);
             return Pages::Refused;
         }
         entry.delay = if entry.returned { 0 } else { unit.latency };
@@ -178,7 +178,7 @@ impl Sm {
     pub(crate) fn on_page(&mut self, page: u64, shared_state: &mut SharedState) {
         let unit = self.lsu.translator.as_mut().expect("only an SM that translates asks for pages");
         unit.arrive(page, &mut self.lsu.queue.returned);
-        self.retry(shared_state);
+        self.retry(Freed::Page, shared_state);
         self.go_on_serving(shared_state.queue.now(), shared_state);
     }
 

@@ -31,10 +31,15 @@ struct SharedUnit {
 }
 
 impl SharedUnit {
+    /// True when the schedulers want more than there is.
+    fn is_short(&self) -> bool {
+        self.wants.iter().sum::<f32>() > self.whole + SLACK
+    }
+
     /// What a scheduler may have at most: the rest of what the modest ones leave,
     /// in equal parts.
     fn limit(&self) -> f32 {
-        if self.wants.iter().sum::<f32>() <= self.whole + SLACK {
+        if !self.is_short() {
             return self.whole;
         }
         let mut level = 0.0;
@@ -83,6 +88,9 @@ impl SharedUnits {
     fn measure(&mut self, index: usize, scheduler: &mut Scheduler) {
         scheduler.share_out();
         for unit in &mut self.0 {
+            if unit.wants[index] <= 0.0 && !scheduler.asks_for(unit.place) {
+                continue;
+            }
             let (used, most) = (scheduler.use_of(unit.place), scheduler.limit_of(unit.place));
             let held = most < unit.whole && used > most - SLACK;
             unit.wants[index] = if held { f32::INFINITY } else { used };
@@ -207,6 +215,9 @@ impl IssueStage {
     /// Limits those that want more of a unit than is left for them; true when that
     /// changed what one of them uses. All but the one at `index` may be under way.
     fn limit_users(&mut self, unit: usize, index: usize, shared_state: &mut SharedState) -> bool {
+        if !self.shared_units.0[unit].is_short() {
+            return false;
+        }
         let mut changed = false;
         let limit = self.shared_units.0[unit].limit();
         for user in 0..self.schedulers.len() {
