@@ -79,6 +79,7 @@ mod slice_figures;
 mod slices;
 mod slurm_scripts;
 mod solvers;
+mod stream;
 mod structure;
 mod study_figures;
 mod sweep;

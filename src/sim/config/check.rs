@@ -6,7 +6,7 @@ use gpumodel_core::units::SECTOR_BYTES;
 
 use super::cache::{AllocatePolicy, Cache, SetHash, WriteMiss, WritePolicy};
 use super::isa_table::IsaTable;
-use super::machine::{Allocation, Machine, RequestGranularity, SchedulerPolicy};
+use super::machine::{Allocation, Machine, PortQueues, RequestGranularity, SchedulerPolicy};
 use super::translation;
 
 /// A check that failed.
@@ -437,6 +437,18 @@ fn cache_policies(machine: &Machine) -> Vec<String> {
     }
     if crossbar.allocation == Allocation::Matched && crossbar.flit_bytes > 0 {
         found.push("interconnect: `matched` ports move packets of one flit: flit_bytes = 0".into());
+    }
+    if !(1..=8).contains(&crossbar.sm_port_flits) {
+        found.push(format!("interconnect.sm_port_flits = {}: 1 to 8", crossbar.sm_port_flits));
+    }
+    if crossbar.allocation == Allocation::Matched
+        && (crossbar.port_queues != PortQueues::Fifo || crossbar.sm_port_flits != 1)
+    {
+        found.push(
+            "interconnect: `matched` ports have one queue, and one packet crosses per cycle: \
+             port_queues = \"fifo\", sm_port_flits = 1"
+                .into(),
+        );
     }
     if crossbar.request_granularity == RequestGranularity::Line {
         found.extend(without_lines(machine).map(|why| {

@@ -279,9 +279,15 @@ pub struct Interconnect {
     pub output_queue: u32,
     /// SMs that share one port (a TPC or cluster).
     pub sms_per_port: u32,
+    /// Flits that an SM's port moves per crossbar cycle, each way; a slice's port moves one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub sm_port_flits: u32,
     /// Who may cross in one cycle.
     #[serde(default, skip_serializing_if = "Allocation::is_independent")]
     pub allocation: Allocation,
+    /// Which packets wait behind one whose slice has no place.
+    #[serde(default, skip_serializing_if = "PortQueues::are_fifo")]
+    pub port_queues: PortQueues,
     /// What one packet asks for.
     #[serde(default, skip_serializing_if = "RequestGranularity::is_sector")]
     pub request_granularity: RequestGranularity,
@@ -321,6 +327,33 @@ impl Allocation {
     fn is_independent(&self) -> bool {
         *self == Self::Independent
     }
+}
+
+/// Which packets wait at an SM's port behind one whose slice has no place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PortQueues {
+    /// All: the port has one queue (head-of-line blocking), as in Accel-Sim.
+    #[default]
+    Fifo,
+    /// Those for the same slice: the port has a queue per slice (virtual output queues). A slice
+    /// takes waiting packets of all ports in the order in which they came.
+    VirtualOutput,
+}
+
+impl PortQueues {
+    fn are_fifo(&self) -> bool {
+        *self == Self::Fifo
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// The L2.

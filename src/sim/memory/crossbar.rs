@@ -3,12 +3,12 @@
 //!
 //! A packet occupies its source port for its flits, crosses after the latency, and occupies
 //! its destination port for its flits. Places in front of a slice are credits: a packet
-//! leaves its source only with a credit, and without one blocks the packets behind it (head
-//! of line). Answers are always accepted.
+//! leaves its source only with a credit. Without one it blocks the packets behind it (head of
+//! line), or only those for the same slice (virtual output queues). Answers are always accepted.
 
 use std::collections::VecDeque;
 
-use crate::config::{Allocation, Machine, RequestGranularity};
+use crate::config::{Allocation, Machine, PortQueues, RequestGranularity};
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
 
 use super::fixed_point;
@@ -36,9 +36,9 @@ struct Source {
     /// Port time that the last packet takes to reach the port.
     transit: u64,
     /// Packets that cannot leave yet, by value: reading a long queue by number would touch
-    /// memory far apart.
+    /// memory far apart. Unused with virtual output queues.
     waiting: VecDeque<Packet>,
-    /// Sectors that those ask for.
+    /// Sectors that the packets of the port that cannot leave yet ask for.
     waiting_sectors: u32,
     /// SMs that found the port full.
     refused: Vec<u16>,
@@ -50,6 +50,8 @@ struct Destination {
     credits: i64,
     /// Source ports whose first packet waits for a place here, oldest first.
     blocked: VecDeque<u16>,
+    /// With virtual output queues, the packets that wait for a place here, oldest first.
+    waiting: VecDeque<Packet>,
 }
 
 /// Cycles of the destination ports of both directions: each cycle takes one packet, and a
@@ -145,9 +147,14 @@ pub(super) struct Crossbar {
     /// The port of each SM.
     ports: Vec<u16>,
     latency: u64,
+    /// Port time of a flit at a slice, and at an SM.
     flit_time: u64,
-    /// Port time of a packet by the sectors that it carries.
+    sm_flit_time: u64,
+    /// Port time of a packet by the sectors that it carries: at a slice, and at an SM.
     packet_times: [u64; 5],
+    sm_packet_times: [u64; 5],
+    /// Packets that cannot leave wait by slice.
+    by_slice: bool,
     input_queue: u64,
     /// Port time that may be reserved ahead at an answer port: its queue.
     answer_limit: u64,
@@ -169,12 +176,17 @@ impl Crossbar {
         // Packets in a slice's pipeline occupy no place of its queue.
         let credits = spec.output_queue + machine.l2.input_queue + machine.l2.latency_cycles;
         let flit_time = fixed_point(1, clocks.interconnect_mhz, clocks.core_mhz);
+        let sm_flit_time = (flit_time / u64::from(spec.sm_port_flits)).max(1);
+        let flits_of = |sectors| {
+            u64::from(flits(spec.header_bytes + sectors * to_u32(SECTOR_BYTES), spec.flit_bytes))
+        };
         Self {
             sources: (0..ports).map(|_| Source::default()).collect(),
             destinations: slices
                 .map(|_| Destination {
                     credits: i64::from(credits.max(1)),
                     blocked: VecDeque::new(),
+                    waiting: VecDeque::new(),
                 })
                 .collect(),
             answers: vec![0; to_usize(machine.l2.slices)],
@@ -187,11 +199,11 @@ impl Crossbar {
             ports: (0..to_u16(ports) * sms_per_port).map(|sm| sm / sms_per_port).collect(),
             latency: fixed_point(spec.latency_cycles, clocks.interconnect_mhz, clocks.core_mhz),
             flit_time,
+            sm_flit_time,
+            by_slice: spec.port_queues == PortQueues::VirtualOutput,
             answer_limit: u64::from(machine.l2.reply_queue + spec.input_queue) * flit_time,
-            packet_times: [0, 1, 2, 3, 4].map(|sectors| {
-                let bytes = spec.header_bytes + sectors * to_u32(SECTOR_BYTES);
-                u64::from(flits(bytes, spec.flit_bytes)) * flit_time
-            }),
+            packet_times: [0, 1, 2, 3, 4].map(|sectors| flits_of(sectors) * flit_time),
+            sm_packet_times: [0, 1, 2, 3, 4].map(|sectors| flits_of(sectors) * sm_flit_time),
             input_queue: u64::from(spec.input_queue.max(1)),
             by_line: spec.request_granularity == RequestGranularity::Line,
         }
@@ -208,7 +220,7 @@ impl Crossbar {
     /// The cycle at which it will, or `None` when [`Crossbar::release`] will wake the SM.
     pub(super) fn room(&mut self, sm: u16, now: Cycle) -> Result<(), Option<Cycle>> {
         let port = self.port_of(sm);
-        let limit = self.input_queue * self.flit_time;
+        let limit = self.input_queue * self.sm_flit_time;
         let source = &mut self.sources[usize::from(port)];
         if u64::from(source.waiting_sectors) >= self.input_queue {
             if !source.refused.contains(&sm) {
@@ -234,6 +246,14 @@ impl Crossbar {
             source.transit = packet.ready.saturating_sub(now) << SHIFT;
         }
         let destination = &mut self.destinations[usize::from(packet.slice)];
+        if self.by_slice {
+            if destination.waiting.is_empty() && destination.credits > 0 {
+                return Departure::At(self.depart(port, packet, packet.ready, false));
+            }
+            destination.waiting.push_back(*packet);
+            source.waiting_sectors += packet.units();
+            return Departure::Waits;
+        }
         let first = source.waiting.is_empty();
         if !first || destination.credits <= 0 {
             source.waiting.push_back(*packet);
@@ -250,7 +270,7 @@ impl Crossbar {
     fn depart(&mut self, port: u16, packet: &Packet, ready: Cycle, late: bool) -> Cycle {
         self.destinations[usize::from(packet.slice)].credits -= i64::from(packet.units());
         let sectors = if packet.kind.carries_data() { packet.sectors_moved() } else { 0 };
-        let time = self.packet_times[to_usize(sectors)];
+        let time = self.sm_packet_times[to_usize(sectors)];
         let source = &mut self.sources[usize::from(port)];
         let (free_at, ready) = (&mut source.free_at, ready << SHIFT);
         let Some(matching) = &mut self.matching else {
@@ -268,8 +288,8 @@ impl Crossbar {
         ceil(start + lead + time + self.latency)
     }
 
-    /// Places of so many sectors in front of `slice` are free again. Packets that leave now are appended to
-    /// `departed` with their arrival, SMs that may try again to `woken`.
+    /// Places of so many sectors in front of `slice` are free again. Packets that leave now are
+    /// appended to `departed` with their arrival, SMs that may try again to `woken`.
     pub(super) fn release(
         &mut self,
         slice: u16,
@@ -285,6 +305,15 @@ impl Crossbar {
         {
             self.unblock(port, now, departed);
             woken.append(&mut self.sources[usize::from(port)].refused);
+        }
+        while self.destinations[usize::from(slice)].credits > 0
+            && let Some(packet) = self.destinations[usize::from(slice)].waiting.pop_front()
+        {
+            let port = self.port_of(packet.sm);
+            let source = &mut self.sources[usize::from(port)];
+            source.waiting_sectors -= packet.units();
+            woken.append(&mut source.refused);
+            departed.push((packet, self.depart(port, &packet, packet.ready.max(now), true)));
         }
     }
 
@@ -305,7 +334,7 @@ impl Crossbar {
 
     /// Sends an answer that is ready at cycle `at` and returns when it arrives at its SM.
     pub(super) fn answer(&mut self, packet: &Packet, at: Cycle) -> Cycle {
-        let time = self.answer_time(packet);
+        let time = self.packet_times[answered_sectors(packet)];
         let port = usize::from(self.port_of(packet.sm));
         let free_at = &mut self.answers[usize::from(packet.slice)];
         let mut start = (at << SHIFT).max(*free_at);
@@ -328,25 +357,26 @@ impl Crossbar {
 
     /// Receives an answer at its SM's port and returns when its last flit is in.
     pub(super) fn eject(&mut self, packet: &Packet, now: Cycle) -> Cycle {
-        let time = self.answer_time(packet);
+        let (time, flit) = (self.sm_packet_times[answered_sectors(packet)], self.sm_flit_time);
         let port = self.port_of(packet.sm);
         let free_at = &mut self.ejects[usize::from(port)];
         if self.by_line {
             // The first flit goes on while the others come.
-            let start = (now << SHIFT).saturating_sub(time - self.flit_time).max(*free_at);
+            let start = (now << SHIFT).saturating_sub(time - flit).max(*free_at);
             *free_at = start + time;
-            return ceil(start + time - self.flit_time).max(now);
+            return ceil(start + time - flit).max(now);
         }
         let start = (now << SHIFT).max(*free_at);
         *free_at = start + time;
         // The last flit of an answer that finds the port free has just arrived.
-        ceil(start + time - self.flit_time)
+        ceil(start + time - flit)
     }
+}
 
-    fn answer_time(&self, packet: &Packet) -> u64 {
-        let sectors = if packet.kind.answer_carries_data() { packet.sectors_moved() } else { 0 };
-        self.packet_times[to_usize(sectors)]
-    }
+/// Sectors of 32 bytes that the answer to a request carries.
+fn answered_sectors(packet: &Packet) -> usize {
+    let sectors = if packet.kind.answer_carries_data() { packet.sectors_moved() } else { 0 };
+    to_usize(sectors)
 }
 
 fn ceil(fixed: u64) -> Cycle {
@@ -363,7 +393,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use super::{Crossbar, Departure, PortCycles, WORD, WORDS};
-    use crate::config::{Allocation, Machine, Models};
+    use crate::config::{Allocation, Machine, Models, PortQueues, RequestGranularity};
     use crate::memory::packet::{Origin, Packet, RequestKind};
     use gpumodel_core::units::{Cycle, to_u16};
 
@@ -467,6 +497,40 @@ mod tests {
             matches!(crossbar.send(&packet(0, 2), 0), Departure::At(_)),
             "the port is free again"
         );
+    }
+
+    #[test]
+    fn with_a_queue_per_slice_a_packet_for_a_full_slice_holds_up_those_for_it_only() {
+        let mut machine = machine();
+        machine.interconnect.allocation = Allocation::Independent;
+        machine.interconnect.port_queues = PortQueues::VirtualOutput;
+        let mut crossbar = Crossbar::new(&machine);
+        assert!(matches!(crossbar.send(&packet(2, 0), 0), Departure::At(_)), "fills slice 0");
+        assert_eq!(crossbar.send(&packet(0, 0), 0), Departure::Waits, "slice 0 is full");
+        assert!(matches!(crossbar.send(&packet(0, 1), 0), Departure::At(_)), "slice 1 is not");
+        assert_eq!(crossbar.send(&packet(1, 0), 0), Departure::Waits, "behind SM 0");
+        assert_eq!(release(&mut crossbar, 0, 20), [(0, 0)], "in the order in which they came");
+        assert_eq!(release(&mut crossbar, 0, 30), [(1, 0)]);
+        assert_eq!(release(&mut crossbar, 0, 40), []);
+        assert!(matches!(crossbar.send(&packet(3, 0), 50), Departure::At(_)), "a place is free");
+    }
+
+    #[test]
+    fn a_port_of_four_flits_takes_a_line_per_cycle() {
+        let mut machine = machine();
+        machine.interconnect.allocation = Allocation::Independent;
+        machine.interconnect.output_queue = 1000;
+        machine.interconnect.flit_bytes = 32;
+        machine.interconnect.sm_port_flits = 4;
+        machine.interconnect.request_granularity = RequestGranularity::Line;
+        let mut crossbar = Crossbar::new(&machine);
+        let line = |slice| Packet { mask: 0xf, ..packet(0, slice) };
+        let arrivals: Vec<Cycle> = (0..4).map(|slice| crossbar.answer(&line(slice), 100)).collect();
+        assert!(arrivals.iter().all(|&at| at == arrivals[0]), "four slices send at once");
+        let ends: Vec<Cycle> =
+            (0..4).map(|slice| crossbar.eject(&line(slice), arrivals[0])).collect();
+        let first = ends[0];
+        assert_eq!(ends, [first, first + 1, first + 2, first + 3], "a line per cycle");
     }
 
     #[test]
