@@ -146,6 +146,24 @@ fn paths_need_not_be_utf_8() {
 }
 
 #[test]
+fn the_file_of_a_memory_standard_need_not_be_utf_8() {
+    let place = place();
+    let root = place.path(".");
+    let spec = root.join(std::ffi::OsStr::from_bytes(b"own\xff.toml"));
+    fs::write(&spec, "description = 'mine'\nbase = 'hbm2'\n").unwrap();
+    fs::write(root.join("requests.txt"), "0 0x40 R\n").unwrap();
+    let run = |spec: &std::path::Path| {
+        let mut dram = program(&root);
+        dram.args(["dram", "--requests", "requests.txt", "--json", "-", "--spec"]).arg(spec);
+        let output = dram.assert().success();
+        serde_json::from_slice::<serde_json::Value>(&output.get_output().stdout).unwrap()
+    };
+    let (mine, base) = (run(&spec), run("hbm2".as_ref()));
+    assert_eq!(mine["last_read_done_cycle"], base["last_read_done_cycle"]);
+    assert_ne!(mine["spec"], base["spec"]);
+}
+
+#[test]
 fn paths_of_machines_and_models_need_not_be_utf_8() {
     let place = place();
     let root = place.path(".");

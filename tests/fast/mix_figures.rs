@@ -95,6 +95,26 @@ fn each_scheme_has_its_own_order_of_mixes() {
 }
 
 #[test]
+fn a_single_mix_has_no_order_and_is_not_drawn() {
+    let on = |machine: &str, progress| {
+        let mut record = mix(vec![pair("bp", &[], progress)]);
+        record.machine.name = machine.into();
+        record.machine.hash = machine.into();
+        record
+    };
+    let error = refused("sorted", &[on("m", [0.5, 0.7])]);
+    assert!(
+        error.contains("one mix has no order") && error.contains("--figure schemes"),
+        "{error}"
+    );
+    let records = [on("m", [0.5, 0.7]), on("n", [0.5, 0.7]), on("m", [0.5, 0.9])];
+    let drawing = draw("sorted", &records);
+    assert_eq!(drawing.plots.len(), 2, "those of the machine with two mixes");
+    assert!(says(&drawing, "Not drawn: one mix on n."));
+    assert_eq!(rows(&drawing, &["bp", "STP"]).len(), 3, "{}", drawing.csv);
+}
+
+#[test]
 fn a_line_of_ranks_rises_and_lacks_what_did_not_run() {
     let mut records = mixes(45, false);
     records[7].coruns.truncate(1);

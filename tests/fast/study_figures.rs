@@ -58,7 +58,9 @@ fn gallery() -> Vec<(String, Drawing)> {
                 "app-time" => hosted(count, long),
                 "slice-speed" => sliced(count, long),
                 "slice-surface" => surfaces(count, long),
-                "sorted" | "reallocation" | "qos" | "energy" => mixes(count, long),
+                // One mix has no order.
+                "sorted" => mixes(count.max(2), long),
+                "reallocation" | "qos" | "energy" => mixes(count, long),
                 _ => apart(count, long),
             };
             let name = format!("{} of {count}{}", figure.name, if long { " long" } else { "" });

@@ -63,6 +63,7 @@ fn tables_are_as_wide_as_the_terminal() {
     assert_eq!(place.run(&["convert", "m", "-o", "m.gpt"]).0, Some(0));
     for words in [
         &together[..],
+        &["analyze", "m", "s", "-m", "v100", "--hot", "3"],
         &["inspect", "m.gpt"],
         &["scheme", "list"],
         &["scheme", "show", "ugpu"],
@@ -77,6 +78,8 @@ fn tables_are_as_wide_as_the_terminal() {
             let wide = text.lines().find(|line| line.chars().count() > columns);
             // A hash is one word.
             assert!(wide.is_none_or(|line| line.starts_with("hash")), "{words:?}: {wide:?}");
+            let alone = |line: &&str| ["%", "–"].contains(&line.trim());
+            assert_eq!(text.lines().find(alone), None, "{words:?}");
         }
     }
 }

@@ -14,7 +14,7 @@ use gpumodel_trace::sources;
 
 use super::interrupt::{Continuation, continues};
 use super::options::{FilterArguments, cache_folder, set_threads, setting};
-use super::output::{check_file, check_overwrites, is_stdout, stdout, write_text};
+use super::output::{alert, check_file, check_overwrites, is_stdout, stdout, write_text};
 use super::progress::with_bars;
 use super::tables::{self, CsvArgument, named};
 use super::{Outcome, message};
@@ -336,6 +336,20 @@ fn show(records: &[Analysis]) -> io::Result<()> {
     stdout().write_all(analysis(&short, tables::width()).as_bytes())
 }
 
+/// Names figures and tables in `folder` that stay and may be of an earlier report.
+fn warn_of_stale(folder: &Path, stay: &BTreeSet<String>) {
+    let Some(first) = stay.first() else { return };
+    let more = match stay.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let folder = folder.display();
+    alert(format_args!(
+        "note: {folder} has no list of the files of an earlier report: {first}{more} may be of \
+         one and stay; remove them, or name a new folder"
+    ));
+}
+
 /// Writes the record and the report of a machine.
 fn write_files(target: &Target, record: &Analysis) -> Result<(), Box<dyn Error + Send + Sync>> {
     if let Some(path) = &target.json {
@@ -348,7 +362,7 @@ fn write_files(target: &Target, record: &Analysis) -> Result<(), Box<dyn Error +
         FolderPurpose::Report.mark(folder)?;
         let files = gpumodel_report::write_all(record, folder)?;
         let names = files.iter().filter_map(|file| file.file_name()?.to_str().map(str::to_owned));
-        FolderPurpose::Report.replace(folder, &names.collect())?;
+        warn_of_stale(folder, &FolderPurpose::Report.replace(folder, &names.collect())?);
         if io::stderr().is_terminal() {
             message(format_args!("report: {}", folder.join("index.html").display()));
         }

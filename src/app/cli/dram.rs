@@ -1,5 +1,6 @@
 //! `gpumodel dram`: one channel of the DRAM model alone.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ and every parameter of the spec's file.";
 pub(crate) struct Arguments {
     /// Memory standard: a name in models/memory or a file
     #[arg(long, value_name = "SPEC")]
-    spec: String,
+    spec: OsString,
     /// Request file; - reads standard input
     #[arg(long, value_name = "FILE")]
     requests: PathBuf,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -31,9 +31,17 @@ const INSTRUCTIONS: Unit = (
 );
 const CELLS: Unit = ("{prefix}cells      {bar:24} {pos}/{len} {msg}{estimate}", "cells ended");
 
+/// A bar on a terminal.
+struct Bar {
+    bar: ProgressBar,
+    stage: Arc<Stage>,
+    /// Whether its length is an estimate.
+    about: Arc<AtomicBool>,
+}
+
 /// Shows how far some work is: as a bar on a terminal, else as a count in a log.
 enum Meter {
-    Bar(ProgressBar, Arc<Stage>),
+    Bar(Bar),
     Tally(Arc<Tally>),
 }
 
@@ -46,82 +54,83 @@ impl Meter {
         let style = ProgressStyle::with_template(template);
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let about = Arc::<AtomicBool>::default();
+        let estimated = Arc::clone(&about);
+        let whole = move |state: &ProgressState, out: &mut dyn Write| {
+            whole(state, estimated.load(Ordering::Relaxed), out);
+        };
         let style = style.with_key("estimate", time_left).with_key("whole", whole);
-        Self::Bar(bar.with_style(style), Arc::clone(stage))
+        Self::Bar(Bar { bar: bar.with_style(style), stage: Arc::clone(stage), about })
     }
 
     fn clear(&self) {
-        if let Self::Bar(bar, _) = self {
+        if let Self::Bar(Bar { bar, .. }) = self {
             bar.finish_and_clear();
         }
     }
 }
 
-/// Shows a bar with its phase.
-fn appear(bar: &ProgressBar, stage: &Stage) {
-    bar.set_prefix(stage.short());
-    if bar.is_hidden() {
-        bar.set_draw_target(ProgressDrawTarget::stderr());
+impl Bar {
+    /// Shows work of so many units, a number that is an estimate if `about`.
+    fn begin(&self, length: u64, about: bool) {
+        self.about.store(about, Ordering::Relaxed);
+        self.bar.reset();
+        self.bar.set_length(length);
+        self.appear();
+    }
+
+    /// Shows the bar with its phase.
+    fn appear(&self) {
+        self.bar.set_prefix(self.stage.short());
+        if self.bar.is_hidden() {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
     }
 }
 
-/// Writes the time that is left, once an estimate exists; of work whose end is unknown the time so
-/// far.
+/// Writes the time that is left, once an estimate exists.
 fn time_left(state: &ProgressState, out: &mut dyn Write) {
-    let (time, words) = match state.len() {
-        Some(_) => (state.eta(), "to go"),
-        None => (state.elapsed(), "so far"),
-    };
-    if time.as_secs() > 0 {
+    if state.eta().as_secs() > 0 {
         // A bar that cannot be written is not worth an error.
-        let _ = write!(out, ", {:#} {words}", HumanDuration(time));
+        let _ = write!(out, ", {:#} to go", HumanDuration(state.eta()));
     }
 }
 
-/// Writes the length where it is known.
-fn whole(state: &ProgressState, out: &mut dyn Write) {
-    if let Some(length) = state.len() {
-        let _ = write!(out, "/{}", HumanCount(length));
-    }
+/// Writes the length, which is an estimate if `about`.
+fn whole(state: &ProgressState, about: bool, out: &mut dyn Write) {
+    let length = HumanCount(state.len().unwrap_or_default());
+    let _ = if about { write!(out, " of about {length}") } else { write!(out, "/{length}") };
 }
 
 impl Progress for Meter {
     fn begin(&self, length: u64) {
         match self {
             Self::Tally(tally) => tally.begin(length),
-            Self::Bar(bar, stage) => {
-                bar.reset();
-                bar.set_length(length);
-                appear(bar, stage);
-            }
+            Self::Bar(bar) => bar.begin(length, false),
         }
     }
 
     fn more(&self, length: u64) {
         match self {
             Self::Tally(tally) => tally.more(length),
-            Self::Bar(bar, stage) => {
-                bar.set_length(bar.length().unwrap_or(0).saturating_add(length));
-                appear(bar, stage);
+            Self::Bar(bar) => {
+                bar.bar.set_length(bar.bar.length().unwrap_or(0).saturating_add(length));
+                bar.appear();
             }
         }
     }
 
-    fn begin_unknown(&self) {
+    fn begin_about(&self, length: u64) {
         match self {
-            Self::Tally(tally) => tally.begin_unknown(),
-            Self::Bar(bar, stage) => {
-                bar.reset();
-                bar.unset_length();
-                appear(bar, stage);
-            }
+            Self::Tally(tally) => tally.begin_about(length),
+            Self::Bar(bar) => bar.begin(length, true),
         }
     }
 
     fn advance(&self, done: u64) {
         match self {
             Self::Tally(tally) => tally.advance(done),
-            Self::Bar(bar, _) => bar.inc(done),
+            Self::Bar(bar) => bar.bar.inc(done),
         }
     }
 }
@@ -170,7 +179,7 @@ impl SweepDisplay {
             line += &format!("; after an interrupt, {how}");
         }
         match &self.cells {
-            Meter::Bar(bar, _) => bar.suspend(|| message(line)),
+            Meter::Bar(Bar { bar, .. }) => bar.suspend(|| message(line)),
             Meter::Tally(_) => message(line),
         }
     }
@@ -207,7 +216,7 @@ impl SweepWatch for SweepDisplay {
         self.converting.clear();
         match &self.cells {
             Meter::Tally(cells) => cells.begin_at(ended, all),
-            Meter::Bar(bar, _) => {
+            Meter::Bar(Bar { bar, .. }) => {
                 self.cells.begin(all);
                 bar.set_message(self.rate.summary());
                 bar.set_position(ended);
@@ -221,7 +230,7 @@ impl SweepWatch for SweepDisplay {
     fn ended(&self, done: bool) {
         self.rate.add(done);
         self.cells.advance(1);
-        if let Meter::Bar(bar, _) = &self.cells {
+        if let Meter::Bar(Bar { bar, .. }) = &self.cells {
             bar.set_message(self.rate.summary());
         }
     }
@@ -232,7 +241,7 @@ impl SweepWatch for SweepDisplay {
 
     fn say(&self, sentence: &str) {
         match &self.cells {
-            Meter::Bar(bar, _) => bar.suspend(|| alert(sentence)),
+            Meter::Bar(Bar { bar, .. }) => bar.suspend(|| alert(sentence)),
             Meter::Tally(_) => alert(sentence),
         }
     }
@@ -277,8 +286,6 @@ fn log(meters: &[&Meter], say: impl Fn(Option<String>) + Send + 'static) -> Opti
     (!tallies.is_empty()).then(|| Log::new(tallies, LOG_INTERVAL, say))
 }
 
-/// Length of a count whose end is unknown.
-const UNKNOWN: u64 = u64::MAX;
 /// Time between two lines of a log.
 const LOG_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -290,6 +297,8 @@ struct Tally {
     /// How much is done, and of how much.
     done: AtomicU64,
     length: AtomicU64,
+    /// Whether the length is an estimate.
+    about: AtomicBool,
     begun: Mutex<Begun>,
 }
 
@@ -305,11 +314,13 @@ struct Begun {
 impl Tally {
     fn new(what: &'static str) -> Arc<Self> {
         let (done, length) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { what, done, length, begun: Mutex::default() })
+        let about = AtomicBool::new(false);
+        Arc::new(Self { what, done, length, about, begun: Mutex::default() })
     }
 
     /// Begins with `done` of `length` done already.
     fn begin_at(&self, done: u64, length: u64) {
+        self.about.store(false, Ordering::Relaxed);
         self.done.store(done, Ordering::Relaxed);
         self.length.store(length, Ordering::Relaxed);
         *self.begun() = Begun { at: Some(Instant::now()), done };
@@ -326,10 +337,6 @@ impl Tally {
             (self.done.load(Ordering::Relaxed), self.length.load(Ordering::Relaxed));
         let begun = self.begun();
         let so_far = begun.at?.elapsed();
-        if length == UNKNOWN {
-            let so_far = HumanDuration(so_far);
-            return Some(format!("{done} {} in {so_far}, the end is unknown", self.what));
-        }
         if done >= length {
             return None;
         }
@@ -342,7 +349,8 @@ impl Tally {
             }
         };
         let percent = 100.0 * ratio(done, length);
-        Some(format!("{done} of {length} {} ({percent:.0} %){left}", self.what))
+        let about = if self.about.load(Ordering::Relaxed) { "about " } else { "" };
+        Some(format!("{done} of {about}{length} {} ({percent:.0} %){left}", self.what))
     }
 }
 
@@ -357,8 +365,9 @@ impl Progress for Tally {
         self.length.fetch_add(length, Ordering::Relaxed);
     }
 
-    fn begin_unknown(&self) {
-        self.begin_at(0, UNKNOWN);
+    fn begin_about(&self, length: u64) {
+        self.begin_at(0, length);
+        self.about.store(true, Ordering::Relaxed);
     }
 
     fn advance(&self, done: u64) {
@@ -499,10 +508,10 @@ mod tests {
         tallies[0].more(200);
         let line = std::iter::repeat_with(next).find(|line| line.contains("of 500 bytes"));
         assert!(line.is_some(), "what is converted side by side adds up");
-        tallies[1].begin_unknown();
+        tallies[1].begin_about(70);
         tallies[1].advance(7);
-        let line = std::iter::repeat_with(next).find(|line| line.starts_with("7 cells in "));
-        assert!(line.is_some(), "without a length there is no percentage");
+        let line = std::iter::repeat_with(next).find(|line| line.starts_with("7 of about 70 "));
+        assert!(line.unwrap().starts_with("7 of about 70 cells (10 %), about "));
         drop(log);
         while status.try_recv().is_ok() {}
         assert!(status.recv().is_err(), "no line after the end");

@@ -1,5 +1,6 @@
 //! Co-runs: all applications together under every requested scheme.
 
+mod expected;
 mod record;
 pub(crate) mod runner;
 mod shares;
@@ -14,6 +15,7 @@ use gpumodel_feed::{Mix, StoreFeed};
 use gpumodel_policy::Scheme;
 use gpumodel_report::results::{AppRecord, CoRun};
 
+use self::expected::Expected;
 use crate::facts::facts;
 use crate::scheme::{SchemeLabel, parse_scheme};
 use crate::solo::SoloBaseline;
@@ -40,8 +42,6 @@ pub(crate) fn coruns(
         store.map_err(RunError::from)
     });
     let feeds: Vec<StoreFeed<'_>> = feeds.collect::<Result<_, _>>()?;
-    // The length of windows, limits and probes is unknown.
-    ctx.watch.running().begin_unknown();
     let baselines = baselines(ctx, request, apps, &feeds, solo)?;
     let targeted = request.until.when == EndWhen::Targets;
     if targeted {
@@ -53,10 +53,11 @@ pub(crate) fn coruns(
     let facts = facts(ctx, &named);
     let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
     let target = |baseline: &SoloBaseline| baseline.target.filter(|_| targeted);
-    let targets = baselines.iter().map(target).collect();
+    let targets: Vec<Option<f64>> = baselines.iter().map(target).collect();
     let (names, until) = (names.join(" + "), request.until);
-    let runner =
-        MixRunner { ctx, names, mix: Mix::new(feeds.iter().collect()), facts, until, targets };
+    let expected = Some(Expected::new(solo, until, targets.clone()));
+    let mix = Mix::new(feeds.iter().collect());
+    let runner = MixRunner { ctx, names, mix, facts, until, targets, expected };
     let prepared = prepare(&runner, request)?;
     let results = probe_results(&runner, &prepared)?;
     let runs: Vec<Result<CoRun, RunError>> = prepared
@@ -84,6 +85,8 @@ fn baselines(
     let Some(window) = request.compared() else {
         return Ok(solo.iter().map(SoloBaseline::whole).collect());
     };
+    let expected = Expected::new(solo, request.until, vec![None; solo.len()]);
+    ctx.watch.running().begin_about(expected.windows(window));
     let runs: Vec<Result<SoloBaseline, RunError>> = apps
         .par_iter()
         .zip(feeds)
@@ -130,7 +133,7 @@ fn prepare(
 }
 
 /// Runs the probes of all schemes, equal ones once; probes that race do so within their
-/// scheme.
+/// scheme. The progress of these and of the runs after them begins here.
 fn probe_results(
     runner: &MixRunner<'_>,
     prepared: &[PreparedScheme],
@@ -149,6 +152,10 @@ fn probe_results(
         }
         indices.push(own);
     }
+    let probes = asked.iter().map(|(_, probe)| runner.expects(|expected| expected.probe(probe)));
+    let runs = prepared.iter().map(|_| runner.expects(Expected::run));
+    let whole = probes.chain(runs).flatten().fold(0, u64::saturating_add);
+    runner.ctx.watch.running().begin_about(whole);
     let best: Vec<AtomicU64> = prepared.iter().map(|_| AtomicU64::new(Cycle::MAX)).collect();
     let results: Vec<Result<ProbeResult, RunError>> = asked
         .par_iter()

@@ -9,6 +9,7 @@ use gpumodel_feed::Mix;
 use gpumodel_policy::Scheme;
 use gpumodel_sim::{Cause, End, Gpu, KernelCounts, Load, MachineError, Outcome, Pause};
 
+use super::expected::{Expected, RunProgress};
 use crate::{EndWhen, Ending, EventDetail, RunContext, RunError, scheme};
 
 /// Applications ready to run together.
@@ -21,6 +22,8 @@ pub(crate) struct MixRunner<'a> {
     pub(crate) until: Ending,
     /// By application: warp instructions after which it stops.
     pub(crate) targets: Vec<Option<f64>>,
+    /// How long runs are, for their progress; `None`: they count what they issue.
+    pub(crate) expected: Option<Expected>,
 }
 
 /// One decision of a scheme.
@@ -79,6 +82,16 @@ impl<'a> MixRunner<'a> {
         End { first: self.until.when == EndWhen::First, at: self.until.cycles }
     }
 
+    /// What is expected of a run, if anything is.
+    pub(super) fn expects(&self, of: impl FnOnce(&Expected) -> u64) -> Option<u64> {
+        self.expected.as_ref().map(of)
+    }
+
+    /// The progress of a run of which `of` says how long it is.
+    fn progress(&self, of: impl FnOnce(&Expected) -> u64) -> RunProgress<'a> {
+        RunProgress::new(self.ctx.watch.running(), self.expects(of))
+    }
+
     fn all(&self) -> Vec<AppId> {
         self.facts.apps.iter().map(|app| app.app).collect()
     }
@@ -99,8 +112,8 @@ impl<'a> MixRunner<'a> {
         }
         gpu.follow(plan.clone()).map_err(|source| self.failed(source))?;
         let mut decisions = vec![Decision { cycle: 0, view: None, plan }];
-        let running = self.ctx.watch.running();
-        let mut watch = |issued| running.advance(issued);
+        let mut progress = self.progress(Expected::run);
+        let mut watch = |issued| progress.advance(issued);
         while let Pause::Decide(view) =
             gpu.advance(&mut watch).map_err(|source| self.stopped(name, source))?
         {
@@ -144,8 +157,9 @@ impl<'a> MixRunner<'a> {
         probe: &Probe,
         best: &AtomicU64,
     ) -> Result<ProbeResult, RunError> {
+        let mut progress = self.progress(|expected| expected.probe(probe));
         if probe.race {
-            return self.probe(probe, best);
+            return self.counted_probe(probe, best, &mut progress);
         }
         let key_parts = || {
             let asked = serde_json::to_string(probe).expect("a probe is plain data");
@@ -156,7 +170,7 @@ impl<'a> MixRunner<'a> {
             }
             parts
         };
-        self.ctx.cached(key_parts, || self.probe(probe, best))
+        self.ctx.cached(key_parts, || self.counted_probe(probe, best, &mut progress))
     }
 
     /// Runs a probe. `best` is the length of the shortest racing run so far.
@@ -164,6 +178,16 @@ impl<'a> MixRunner<'a> {
         &'a self,
         probe: &Probe,
         best: &AtomicU64,
+    ) -> Result<ProbeResult, RunError> {
+        let mut progress = self.progress(|expected| expected.probe(probe));
+        self.counted_probe(probe, best, &mut progress)
+    }
+
+    fn counted_probe(
+        &'a self,
+        probe: &Probe,
+        best: &AtomicU64,
+        progress: &mut RunProgress<'_>,
     ) -> Result<ProbeResult, RunError> {
         let mut end = match probe.window {
             Some(window) => {
@@ -177,8 +201,7 @@ impl<'a> MixRunner<'a> {
         }
         let mix = self.mix.formed(&probe.plan, self.ctx.resolved);
         let gpu = self.gpu(&mix, &probe.apps, end)?;
-        let running = self.ctx.watch.running();
-        let mut watch = |issued| running.advance(issued);
+        let mut watch = |issued| progress.advance(issued);
         let outcome = gpu.run(&probe.plan, &mut watch).map_err(|source| self.failed(source))?;
         let lost = probe.race && outcome.cycles > bound;
         if probe.race && !lost {

@@ -3,6 +3,7 @@
 pub(crate) mod requests;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::{self, BufRead, Write};
 
 use rustc_hash::FxHashMap;
@@ -60,7 +61,11 @@ impl DramJob {
     ///
     /// # Errors
     /// Unknown standards and keys, values out of range.
-    pub fn new(spec: &str, models: &ModelFiles, changes: &[String]) -> Result<Self, DramError> {
+    pub fn new(
+        spec: impl AsRef<OsStr>,
+        models: &ModelFiles,
+        changes: &[String],
+    ) -> Result<Self, DramError> {
         let mut overrides = BTreeMap::new();
         for word in changes {
             let pair =

@@ -73,6 +73,8 @@ impl<'a> Pool<'a> {
             facts: self.facts(apps),
             until: Ending { when, cycles: None },
             targets: vec![None; apps.len()],
+            // Tasks have their own sizes.
+            expected: None,
         }
     }
 }

@@ -88,18 +88,27 @@ impl FolderPurpose {
     }
 
     /// Removes the files of a marked `folder` that the program wrote there earlier and that are
-    /// not in `written`, and lists `written`, names without folders, in the mark.
+    /// not in `written`, and lists `written`, names without folders, in the mark. Where the mark
+    /// listed none, as those of older versions, nothing is removed; returned are then the figures
+    /// and tables that stay, which may be of an earlier report.
     ///
     /// # Errors
     /// Whatever the file system says of the mark.
-    pub fn replace(self, folder: &Path, written: &BTreeSet<String>) -> io::Result<()> {
-        for name in self.listed(folder).difference(written) {
+    pub fn replace(
+        self,
+        folder: &Path,
+        written: &BTreeSet<String>,
+    ) -> io::Result<BTreeSet<String>> {
+        let listed = self.listed(folder);
+        let stay = if listed.is_empty() { results(folder) } else { BTreeSet::new() };
+        for name in listed.difference(written) {
             // What is not there need not be removed.
             let _ = fs::remove_file(folder.join(name));
         }
         let names: String = written.iter().map(|name| format!("{name}\n")).collect();
         let text = format!("{}\n{names}", self.words().0);
-        WholeFile::write(&folder.join(TAG), text.as_bytes())
+        WholeFile::write(&folder.join(TAG), text.as_bytes())?;
+        Ok(stay.difference(written).cloned().collect())
     }
 
     /// The files in `folder` that its mark lists, if it is of this purpose.
@@ -110,6 +119,17 @@ impl FolderPurpose {
         let plain = |name: &&str| Path::new(name).file_name() == Some(OsStr::new(name));
         lines.filter(|_| ours).filter(plain).map(str::to_owned).collect()
     }
+}
+
+/// The names in `folder` of figures and tables.
+fn results(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let ending = |name: &String| {
+        let ending = Path::new(name).extension().and_then(OsStr::to_str);
+        ending.is_some_and(|ending| ["svg", "csv"].contains(&ending))
+    };
+    names.filter(ending).collect()
 }
 
 /// The text of the mark in `folder`.
@@ -162,6 +182,7 @@ fn held(target: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::fs;
 
     use super::{FolderPurpose, held, remove_if_only_marked};
@@ -212,10 +233,13 @@ mod tests {
         for name in ["a.svg", "b.svg", "mine.svg", "../above"] {
             fs::write(folder.join(name), "x").unwrap();
         }
-        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-        report.replace(&folder, &names(&["../above", "a.svg", "b.svg"])).unwrap();
+        let names = |names: &[&str]| -> BTreeSet<String> {
+            names.iter().map(ToString::to_string).collect()
+        };
+        let stay = report.replace(&folder, &names(&["../above", "a.svg", "b.svg"])).unwrap();
+        assert_eq!(stay, names(&["mine.svg"]), "the mark listed nothing");
         report.mark(&folder).unwrap();
-        report.replace(&folder, &names(&["b.svg", "c.svg"])).unwrap();
+        assert_eq!(report.replace(&folder, &names(&["b.svg", "c.svg"])).unwrap(), names(&[]));
         let there = |name: &str| folder.join(name).exists();
         assert!(!there("a.svg") && there("b.svg") && there("mine.svg") && there("../above"));
         assert!(report.owns(&folder) && !FolderPurpose::Sweep.owns(&folder));

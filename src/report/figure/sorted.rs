@@ -8,6 +8,9 @@ const HEIGHT: f64 = 176.0;
 /// What is missing where no mix has a throughput.
 const MISSING: &str = "no run of several applications has a throughput; run `gpumodel analyze A B --scheme bp,ugpu,… --json FILE`";
 
+/// Why a single mix is not drawn.
+const SINGLE: &str = "one mix has no order: a curve of one point says nothing; `--figure schemes` shows it, and more mixes, as `gpumodel sweep` runs them, make curves";
+
 /// Something by which mixes are sorted.
 struct Metric {
     name: &'static str,
@@ -52,6 +55,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         .filter(|(_, lines)| !lines.is_empty())
         .collect();
     ensure(!parts.is_empty(), MISSING)?;
+    let (parts, single): (Vec<_>, Vec<_>) =
+        parts.into_iter().partition(|(part, _)| part.mixes.len() > 1);
+    ensure(!parts.is_empty(), SINGLE)?;
     let mut layout = input.layout("Mixes by rank under each scheme");
     let shown = chosen(&["stp", "antt"], input.metrics)?;
     for (part, lines) in &parts {
@@ -61,6 +67,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     layout.note("Behind the names: geometric means of STP and of ANTT over mixes.");
     layout.note("Each line has its own order of mixes for each metric; axes do not begin at 0.");
     parts.iter().for_each(|(part, lines)| notes(&mut layout, part.mixes.len(), lines));
+    for (part, _) in single {
+        layout.note(&format!("Not drawn: one mix on {}.", part.panel.title));
+    }
     Ok(layout.finish(&input.footer()).with_csv(table(&parts)))
 }
 

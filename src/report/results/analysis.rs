@@ -368,6 +368,25 @@ impl AppRecord {
     pub fn is_sampled(&self) -> bool {
         self.kernels.iter().any(KernelRecord::is_sampled)
     }
+
+    /// Shares of the slot-cycles of all SMs, beyond launch latency, by cause; launches that run
+    /// at once share the slots. `None`: the record does not say.
+    pub(crate) fn sm_stalls(&self) -> Option<BTreeMap<String, f64>> {
+        let cycles = self.cycles as f64;
+        let beyond = cycles - self.launch_cycles as f64;
+        if self.by_sm.is_empty() || beyond <= 0.0 {
+            return None;
+        }
+        let mut stack = BTreeMap::<String, f64>::new();
+        let scale = cycles / beyond / self.by_sm.len() as f64;
+        for (cause, share) in self.by_sm.iter().flat_map(|sm| &sm.stall_fractions) {
+            *stack.entry(cause.clone()).or_default() += share * scale;
+        }
+        // Launch latencies that no other launch hides have no warp.
+        let idle = stack.entry("idle".to_owned()).or_default();
+        *idle = (*idle - self.launch_cycles as f64 / beyond).max(0.0);
+        Some(stack)
+    }
 }
 
 /// A selection of launches by position in the trace's list, from 1:

@@ -124,7 +124,7 @@ fn columns<'a>() -> [Column<Row<'a>>; 8] {
             let (misses, accesses) = (row.row.l1_misses, row.row.l1_accesses);
             row.marked(HotMeasure::L1Misses, accesses > 0, &grouped(misses))
         }),
-        ("sectors/request", |row| {
+        ("sectors per request", |row| {
             let measure = HotMeasure::SectorsPerRequest;
             row.marked(measure, row.row.sectors > 0, &format!("{:.1}", measure.of(row.row)))
         }),
@@ -143,5 +143,6 @@ fn instructions(hot: &HotRecord) -> Table {
         let marked = std::array::from_fn(|measure| largest[measure].contains(&place));
         Row { hot, row, marked }
     });
-    Table::new(&columns(), rows).left(&[0, 1, 4])
+    let table = Table::new(&columns(), rows).left(&[0, 1, 4]);
+    table.dropping(&["line", "bank conflicts"])
 }

@@ -80,7 +80,7 @@ fn rooms(table: &Table, cells: &[Vec<String>], width: usize) -> (Vec<Room>, Vec<
 /// The table as [`Table::terminal`] says.
 pub(super) fn terminal(of: &Table, width: Option<usize>) -> String {
     let cells: Vec<Vec<String>> =
-        of.rows().iter().map(|row| row.iter().map(super::Cell::terminal).collect()).collect();
+        of.rows().iter().map(|row| row.iter().map(unbroken).collect()).collect();
     let (rooms, left_out) = rooms(of, &cells, width.unwrap_or(usize::from(u16::MAX)));
     let mut table = comfy_table::Table::new();
     table.load_style(presets::NOTHING);
@@ -106,7 +106,15 @@ pub(super) fn terminal(of: &Table, width: Option<usize>) -> String {
         true => String::new(),
         false => format!("  left out (a wider terminal or --csv has them): {}\n", names.join(", ")),
     };
-    table.trim_fmt() + "\n" + &note
+    table.trim_fmt().replace(NO_BREAK, " ") + "\n" + &note
+}
+
+/// A space at which no line breaks.
+const NO_BREAK: char = '\u{a0}';
+
+/// A cell's text, in which the sign of percent stays with its number.
+fn unbroken(cell: &super::Cell) -> String {
+    cell.terminal().replace(" %", &format!("{NO_BREAK}%"))
 }
 
 /// The start of `text`, at most `most` characters with the mark of what is missing.

@@ -13,7 +13,7 @@ use crate::results::{Analysis, AppRecord};
 struct Row<'a> {
     record: &'a Analysis,
     app: &'a AppRecord,
-    /// Shares of slot-cycles over all its launches.
+    /// Shares of the slot-cycles of all SMs, beyond launch latency.
     stalls: BTreeMap<String, f64>,
 }
 
@@ -63,8 +63,8 @@ pub(super) fn table(records: &[Analysis]) -> Table {
 
 impl<'a> Row<'a> {
     fn new(record: &'a Analysis, app: &'a AppRecord) -> Self {
-        let all = groups(&[(record, app)], 1).pop();
-        let stalls = all.map(|all| all.sum.stall_fractions).unwrap_or_default();
+        let launches = || groups(&[(record, app)], 1).pop().map(|all| all.sum.stall_fractions);
+        let stalls = app.sm_stalls().or_else(launches).unwrap_or_default();
         Self { record, app, stalls: if app.memory_only { BTreeMap::new() } else { stalls } }
     }
 

@@ -38,8 +38,8 @@ pub trait Progress: Sync {
     fn begin(&self, bytes: u64);
     /// Files of `bytes` bytes in all are read in addition.
     fn more(&self, bytes: u64);
-    /// Work of unknown size begins.
-    fn begin_unknown(&self);
+    /// Work begins whose size is an estimate.
+    fn begin_about(&self, size: u64);
     /// `bytes` more of them were read.
     fn advance(&self, bytes: u64);
 }
@@ -57,7 +57,7 @@ impl Progress for SharedProgress<'_> {
         self.0.more(bytes);
     }
 
-    fn begin_unknown(&self) {}
+    fn begin_about(&self, _: u64) {}
 
     fn advance(&self, bytes: u64) {
         self.0.advance(bytes);
@@ -71,7 +71,7 @@ pub struct Silent;
 impl Progress for Silent {
     fn begin(&self, _: u64) {}
     fn more(&self, _: u64) {}
-    fn begin_unknown(&self) {}
+    fn begin_about(&self, _: u64) {}
     fn advance(&self, _: u64) {}
 }
 

@@ -2,6 +2,7 @@
 //! meaning of any number.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use gpumodel_core::models::{ModelFileError, ModelFiles, read_text};
@@ -82,22 +83,27 @@ impl MemoryFile {
     ///
     /// # Errors
     /// Those of reading, and [`SpecError::BaseLoop`].
-    pub(super) fn load(folder: Folder, name: &str, models: &ModelFiles) -> Result<Self, SpecError> {
+    pub(super) fn load(
+        folder: Folder,
+        name: &OsStr,
+        models: &ModelFiles,
+    ) -> Result<Self, SpecError> {
         let mut chain = Vec::new();
         let mut files: Vec<Self> = Vec::new();
         let mut next = Some(name.to_owned());
-        while let Some(name) = next {
+        while let Some(typed) = next {
+            let name = typed.to_string_lossy().into_owned();
             if chain.contains(&name) || chain.len() == LONGEST_CHAIN {
                 let place = Place::new(name.as_str(), 0);
                 chain.push(name);
                 return Err(SpecError::BaseLoop { place, chain: chain.join(" -> ") });
             }
-            let found = find(folder, &name, models);
+            let found = find(folder, &typed, models);
             let (origin, text) = found.map_err(|error| unread(error, files.last()))?;
             let (file, base) = Self::parse(&origin, &name, &text)?;
             chain.push(name);
             files.push(file);
-            next = base;
+            next = base.map(OsString::from);
         }
         let own = files.remove(0);
         Ok(files.into_iter().fold(own, Self::inherit))
@@ -191,8 +197,10 @@ impl Row {
 }
 
 /// Whether a standard or a mapping is named by its file.
-pub(in crate::config) fn is_file(name: &str) -> bool {
-    name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|e| e == "toml")
+pub(in crate::config) fn is_file(name: impl AsRef<OsStr>) -> bool {
+    let name = name.as_ref();
+    name.to_string_lossy().contains(['/', '\\'])
+        || Path::new(name).extension().is_some_and(|e| e == "toml")
 }
 
 /// The text of a standard or a mapping that is named by its file, and the name of its base;
@@ -204,9 +212,10 @@ pub(in crate::config) fn text_and_base(name: &str) -> Option<(String, Option<Str
 }
 
 /// Where the text of `name` is, and the text.
-fn find(folder: Folder, name: &str, models: &ModelFiles) -> Result<(String, String), SpecError> {
-    if is_file(name) {
-        return Ok((name.to_owned(), read_text(Path::new(name))?));
+fn find(folder: Folder, typed: &OsStr, models: &ModelFiles) -> Result<(String, String), SpecError> {
+    let name = &*typed.to_string_lossy();
+    if is_file(typed) {
+        return Ok((name.to_owned(), read_text(Path::new(typed))?));
     }
     if let Some(found) = models.named(folder.path(), name) {
         return Ok((found.origin.clone(), found.text.clone().into_owned()));

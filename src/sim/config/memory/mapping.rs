@@ -87,7 +87,7 @@ impl Mapping {
     /// # Errors
     /// Any [`SpecError`]: an unreadable file, unknown keys, bits out of range.
     pub fn load(name: &str, models: &ModelFiles) -> Result<Self, SpecError> {
-        let file = MemoryFile::load(Folder::Mappings, name, models)?;
+        let file = MemoryFile::load(Folder::Mappings, name.as_ref(), models)?;
         let mut reader = Reader { file: &file, leaves: file.leaves.clone() };
         let interleave = reader.interleave()?;
         let fields = FIELDS.map(|field| reader.bits(&format!("fields.{field}")));

@@ -12,6 +12,7 @@ mod page_channels;
 mod resolve;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 
 use gpumodel_core::models::ModelFiles;
 
@@ -81,11 +82,11 @@ impl MemoryStandard {
     /// Any [`SpecError`]: an unreadable file, an unknown key, a value without
     /// source or out of range, or a memory that does not fit together.
     pub fn load(
-        name: &str,
+        name: impl AsRef<OsStr>,
         models: &ModelFiles,
         overrides: &BTreeMap<String, f64>,
     ) -> Result<Self, SpecError> {
-        let file = MemoryFile::load(Folder::Memory, name, models)?;
+        let file = MemoryFile::load(Folder::Memory, name.as_ref(), models)?;
         resolve::resolve(&file, overrides)
     }
 
