@@ -91,7 +91,9 @@ fn dependent_loads_cost_what_an_a30_takes() {
 #[test]
 fn where_the_a30_and_other_sources_differ_the_file_follows_the_others() {
     let l2 = link("1 R1 LDG.E.STRONG.GPU 1 R1 4 2 0x7f2000000000");
-    assert!((l2 / 211.0 - 1.0).abs() < 0.15, "L2 hit: {l2}");
+    // Past the L1, whose cycles are part of the published number.
+    let through = l2 + link("1 R1 LDG.E 1 R1 4 2 0x7f2000000000");
+    assert!((through / 211.0 - 1.0).abs() < 0.05, "L2 hit: {l2} past the L1");
     assert!(measured("L2 hit latency") > 1.8 * l2);
     let hmma = link("1 R4 HMMA.1688.F32 3 R4 R5 R4 0");
     assert!((hmma / 17.7 - 1.0).abs() < 0.05, "HMMA.1688: {hmma}");

@@ -68,9 +68,10 @@ fn the_four_shapes_of_warped_slicer_show() {
             let more = f64::from(ctas[1]) / f64::from(ctas[0]);
             assert!(speed[1] > 0.85 * more * speed[0], "{shown}");
         }
-        // Compute, saturating: two CTAs come close to the best, more do no harm.
+        // Compute, saturating: four CTAs come close to the best (two, were their launch free), more
+        // do no harm.
         let (_, most) = best(&saturating);
-        assert!(saturating[0] < 0.95 * most && saturating[1] > 0.9 * most, "{shown}");
+        assert!(saturating[0] < 0.95 * most && saturating[2] > 0.9 * most, "{shown}");
         assert!(saturating[4] > 0.97 * most, "{shown}");
         // Memory: as fast as memory is, far below the units, and more do little harm.
         let (_, streaming) = best(&stream);

@@ -195,9 +195,10 @@ fn host_overheads_are_the_published_parts_of_an_applications_time() {
 }
 
 /// Fig. 1: bandwidth grows with the SMs at first and reaches its peak long before all
-/// have joined in. The paper's card needs nine SMs, the model twelve or thirteen: one SM
-/// of it moves 36 GB/s, and nine reach four fifths of the most. A machine that comes
-/// nearer fails here, and the number in `reports/SOFTWARE.md` with it.
+/// have joined in. The paper's card needs nine SMs; of the model thirteen reach nine tenths
+/// of the most and nine three quarters: one SM of it moves 36 GB/s, and a CTA's launch costs
+/// its place 300 cycles. A machine that comes nearer fails here, and the number in
+/// `reports/SOFTWARE.md` with it.
 #[test]
 fn a_stream_saturates_the_memory_of_a_titan_xp_with_fewer_than_half_of_its_sms() {
     let folder = tempfile::tempdir().unwrap();
@@ -223,6 +224,6 @@ fn a_stream_saturates_the_memory_of_a_titan_xp_with_fewer_than_half_of_its_sms()
     let words = format!("{one} {three} {nine} {thirteen} {all} GB/s");
     assert!((2.7..=3.05).contains(&(three / one)), "{words}");
     assert!((0.65..0.95).contains(&(nine / all)), "{words}");
-    assert!(thirteen / all > 0.93, "{words}");
+    assert!((0.86..0.95).contains(&(thirteen / all)), "{words}");
     assert!((300.0..548.0).contains(&all), "{words}: within the pins");
 }

@@ -204,7 +204,7 @@ fn a_block_of_one_load_per_thread_lives_as_long_as_on_the_cards() {
 #[test]
 fn a_stream_of_all_sms_takes_what_a_v100_gives() {
     for (machine, kernel, threads, measured) in rows() {
-        if machine == "v100-pcie" && threads == 1024 {
+        if machine == "v100-pcie" && threads == 1024 && ["read", "scale"].contains(&kernel) {
             // The ramps at both ends are a tenth of so short a run.
             let found = gbps(machine, kernel, threads, 16);
             let error = found / measured - 1.0;
