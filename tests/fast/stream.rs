@@ -46,7 +46,7 @@ impl WarpStream for Warp {
     }
 
     fn access(&mut self, into: &mut Access) {
-        (into.mask, into.mode, into.stride) = (u32::MAX, AddressMode::Stride, BYTES as i64);
+        (into.mask, into.mode, into.stride) = (u32::MAX, AddressMode::Stride, 8);
         into.base = self.base;
         self.base += self.array_bytes;
     }
@@ -171,8 +171,7 @@ fn gbps(name: &str, kind: &str, threads: u32, rounds: u32) -> f64 {
     };
     let outcome = Gpu::new(setup, &kernel).unwrap().run(&plan, &mut |_| ()).unwrap();
     let dispatch = &machine.dispatch;
-    let around =
-        u64::from(dispatch.kernel_launch_cycles) + u64::from(dispatch.kernel_retire_cycles);
+    let around = dispatch.kernel_launch_cycles + dispatch.kernel_retire_cycles;
     // What stays in the L2 has not been moved.
     let counts = &outcome.kernels[0];
     let bytes = 32 * (counts.dram_reads + counts.dram_writes);
