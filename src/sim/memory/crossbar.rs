@@ -521,6 +521,7 @@ mod tests {
         machine.interconnect.allocation = Allocation::Independent;
         machine.interconnect.output_queue = 1000;
         machine.interconnect.flit_bytes = 32;
+        machine.interconnect.header_bytes = 0;
         machine.interconnect.sm_port_flits = 4;
         machine.interconnect.request_granularity = RequestGranularity::Line;
         let mut crossbar = Crossbar::new(&machine);

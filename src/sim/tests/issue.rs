@@ -16,6 +16,7 @@ fn lone(policy: &str, active_warps: &str) -> Resolved {
         ("sm.active_warps", active_warps),
         ("fetch.inner_caches", "1"),
         ("sm.knee_loss_percent", "0"),
+        ("dispatch.cta_launch_cycles", "1"),
     ];
     let mut resolved = named("v100", &keys);
     resolved.machine.fetch = None;
@@ -78,7 +79,7 @@ fn independent(opcode: &'static str, count: u16) -> Vec<Line> {
 #[test]
 fn a_scheduler_alone_has_the_full_rate_of_a_shared_unit() {
     // Turing has one FP64 unit for four schedulers.
-    let resolved = named("rtx-2060", &[]);
+    let resolved = named("rtx-2060", &[("dispatch.cta_launch_cycles", "0")]);
     let unit = &resolved.machine.units["fp64"];
     assert!(unit.count < resolved.machine.sm.schedulers);
     let work = independent("DADD", 64);
@@ -89,7 +90,7 @@ fn a_scheduler_alone_has_the_full_rate_of_a_shared_unit() {
 
 #[test]
 fn schedulers_divide_a_shared_unit() {
-    let resolved = named("rtx-2060", &[]);
+    let resolved = named("rtx-2060", &[("dispatch.cta_launch_cycles", "0")]);
     let unit = u64::from(resolved.machine.units["fp64"].initiation_cycles);
     let (many, few) = (independent("DADD", 96), independent("DADD", 24));
     let none = independent("FADD", 24);
