@@ -72,14 +72,23 @@ pub(super) struct KernelDescription {
     pub(super) program: Arc<Program>,
 }
 
-/// Reads the whole file.
-pub(super) fn describe(file: &Node, scale: f64) -> Result<Description, WorkloadError> {
+/// Reads the whole file, with `given` instead of its own values of those constants.
+pub(super) fn describe(
+    file: &Node,
+    scale: f64,
+    given: &[(&str, i64)],
+) -> Result<Description, WorkloadError> {
     let keys = file.root().section(&KEYS)?;
     let seed = keys.integer_or(0, "seed", 0..=i64::MAX)?.cast_unsigned();
     let rounds = keys.integer_or(1, "rounds", 1..=LAUNCHES)?;
     let mut names = Names::new(seed);
-    read_constants(&keys.entries("constants")?, &mut names, None)?;
-    let scaled = read_constants(&keys.entries("scaled")?, &mut names, Some(scale))?;
+    let constants = keys.entries("constants")?;
+    let has = |name: &str| constants.iter().any(|entry| entry.name() == name);
+    if let Some((name, _)) = given.iter().find(|(name, _)| !has(name)) {
+        return Err(WorkloadError::invalid(keys.place(), format!("no constant `{name}`")));
+    }
+    read_constants(&constants, &mut names, None, given)?;
+    let scaled = read_constants(&keys.entries("scaled")?, &mut names, Some(scale), &[])?;
     let buffers = read_buffers(&keys.entries("buffers")?, &mut names)?;
     let mut budget = Budget::new();
     let kernels = keys.require("kernel")?.items()?;
@@ -104,16 +113,19 @@ pub(super) fn describe(file: &Node, scale: f64) -> Result<Description, WorkloadE
     })
 }
 
-/// Adds constants, multiplied by `scale` where there is one and returns their values.
+/// Adds constants, those of `given` instead of the file's, multiplied by `scale` where there
+/// is one, and returns their values.
 fn read_constants(
     entries: &[Entry<'_>],
     names: &mut Names,
     scale: Option<f64>,
+    given: &[(&str, i64)],
 ) -> Result<Vec<i64>, WorkloadError> {
     let mut values = Vec::with_capacity(entries.len());
     for entry in entries {
         let name = entry.name();
-        let mut value = constant(entry, names)?;
+        let given = given.iter().find(|(known, _)| *known == name);
+        let mut value = given.map_or_else(|| constant(entry, names), |given| Ok(given.1))?;
         if let Some(scale) = scale {
             if !(1..=1 << 32).contains(&value) {
                 let what = format!("the scaled constant `{name}` is {value}, expected 1 to 2^32");
@@ -221,12 +233,15 @@ fn read_launch(keys: &Section<'_>, names: &Names) -> Result<Launch, WorkloadErro
     check(threads <= 1024, format!("a block of {threads} threads, expected at most 1024"))?;
     check(ctas < 1 << 31, format!("a grid of {ctas} CTAs, expected below 2^31"))?;
     let small = |default, key, range| keys.integer_or(default, key, range).map(to_u32);
+    let shared_bytes = keys.get("shared_bytes").map_or(Ok(0), |entry| constant(&entry, names))?;
+    let fits = (0..=1 << 20).contains(&shared_bytes);
+    check(fits, format!("`shared_bytes` is {shared_bytes}, expected 0 to 1048576"))?;
     Ok(Launch {
         name: name.to_owned(),
         id: 0,
         grid,
         block,
-        shared_bytes: small(0, "shared_bytes", 0..=1 << 20)?,
+        shared_bytes: to_u32(shared_bytes),
         registers: small(32, "registers", 1..=255)?,
         binary_version: small(70, "binary_version", 30..=999)?,
         stream: keys.integer_or(0, "stream", 0..=i64::MAX)?.cast_unsigned(),

@@ -245,8 +245,8 @@ impl Compiler<'_> {
         body: &[Step],
     ) -> Result<(), WorkloadError> {
         let count = self.names.constant(count).map_err(WorkloadError::at(&self.place))?;
-        if !(1..=4096).contains(&count) {
-            return Err(self.invalid(format!("`count` is {count}, expected 1 to 4096 copies")));
+        if !(0..=4096).contains(&count) {
+            return Err(self.invalid(format!("`count` is {count}, expected 0 to 4096 copies")));
         }
         for copy in 0..count {
             self.names.enter_copy(index, copy).map_err(WorkloadError::at(&self.place))?;

@@ -66,6 +66,30 @@ impl Workload {
     /// # Errors
     /// As [`Workload::load_scaled`].
     pub fn parse(name: &str, file: &str, text: String, scale: f64) -> Result<Self, WorkloadError> {
+        Self::read(name, file, text, scale, &[])
+    }
+
+    /// Reads a workload from the text of a file, with `constants` instead of its own values of
+    /// those constants.
+    ///
+    /// # Errors
+    /// As [`Workload::load_scaled`], and when the file has no constant of such a name.
+    pub fn with_constants(
+        name: &str,
+        file: &str,
+        text: String,
+        constants: &[(&str, i64)],
+    ) -> Result<Self, WorkloadError> {
+        Self::read(name, file, text, 1.0, constants)
+    }
+
+    fn read(
+        name: &str,
+        file: &str,
+        text: String,
+        scale: f64,
+        given: &[(&str, i64)],
+    ) -> Result<Self, WorkloadError> {
         let wrong = |what| WorkloadError::Invalid { place: Place::new(file, 0), what };
         if !(scale.is_finite() && scale > 0.0 && scale <= LARGEST_SCALE) {
             let most = LARGEST_SCALE;
@@ -77,7 +101,7 @@ impl Workload {
             let bytes = text.len();
             return Err(wrong(format!("the file has {bytes} bytes, expected at most {BYTES}")));
         }
-        let description = describe(&Node::read(file, &text)?, scale)?;
+        let description = describe(&Node::read(file, &text)?, scale, given)?;
         if scale.to_bits() != 1.0_f64.to_bits() && description.scaled.is_empty() {
             let what = "the workload has no `[scaled]` constants, so only scale 1 is possible";
             return Err(wrong(what.to_owned()));
