@@ -3,6 +3,7 @@
 //! Knows no machine and no trace: whatever it shows is in the record. Same
 //! record, same bytes.
 
+mod benchmark_page;
 mod chart;
 mod document;
 mod error;
@@ -21,6 +22,7 @@ mod solo_run;
 pub mod table;
 mod trace_events;
 
+pub use benchmark_page::benchmark_files;
 pub use error::ReportError;
 pub use format::plain_name;
 pub use look::scheme_look;

@@ -40,6 +40,7 @@ mod looks;
 mod machine_memory;
 mod machine_verb;
 mod matching;
+mod measured;
 mod merge;
 mod metamorphic;
 mod microbenchmarks;
@@ -79,7 +80,7 @@ mod slice_figures;
 mod slices;
 mod slurm_scripts;
 mod solvers;
-mod stream;
+
 mod structure;
 mod study_figures;
 mod sweep;

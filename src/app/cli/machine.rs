@@ -1,4 +1,4 @@
-//! `gpumodel machine`: lists, shows, checks and imports machine descriptions.
+//! `gpumodel machine`: lists, shows, checks, imports and measures machine descriptions.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,10 +15,10 @@ use gpumodel_sim::config::{IMPORT_MARK, ImportLabel, Listed, Resolved, import_ac
 use super::options::setting;
 use super::output::{alert, check_overwrites, is_stdout, stdout, write_json, write_text};
 use super::tables::{CsvArgument, width};
-use super::{Outcome, message};
+use super::{Outcome, measure, message};
 use crate::check_memory;
 
-/// Machine descriptions: list them, show one, check a file, import one.
+/// Machine descriptions: list them, show one, check a file, import one, measure one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +26,8 @@ Examples:
   gpumodel machine show v100
   gpumodel machine show v100 --set l1.latency_cycles=30 --json -
   gpumodel machine check my-gpu.toml
-  gpumodel machine import gpgpusim.config trace.config -o my-gpu.toml")]
+  gpumodel machine import gpgpusim.config trace.config -o my-gpu.toml
+  gpumodel machine measure my-gpu.toml --measured my-card.csv --report measured")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Action,
@@ -43,6 +44,8 @@ enum Action {
     Check(Check),
     /// Writes a machine file from Accel-Sim's gpgpusim.config and trace.config.
     Import(Import),
+    /// Runs microbenchmarks in the model and shows them next to published values of the card.
+    Measure(measure::Arguments),
 }
 
 #[derive(Debug, Args)]
@@ -111,6 +114,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Action::Show(show) => run_show(&show),
         Action::Check(check) => run_check(&check),
         Action::Import(import) => run_import(&import),
+        Action::Measure(measure) => measure::run(measure),
     }
 }
 

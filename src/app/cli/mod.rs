@@ -11,6 +11,7 @@ mod guide;
 mod inspect;
 mod interrupt;
 mod machine;
+mod measure;
 mod merge;
 mod options;
 mod output;

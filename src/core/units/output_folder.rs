@@ -25,6 +25,8 @@ pub enum FolderPurpose {
     Reproduction,
     /// Trace files and their list.
     Traces,
+    /// Values and figures of microbenchmarks.
+    Benchmarks,
 }
 
 impl FolderPurpose {
@@ -38,6 +40,7 @@ impl FolderPurpose {
                 ("a reproduction of `gpumodel reproduce`", Some("reproduction.json"))
             }
             Self::Traces => ("traces of `gpumodel synth` or `convert`", None),
+            Self::Benchmarks => ("a report of `gpumodel machine measure`", Some("measure.json")),
         }
     }
 

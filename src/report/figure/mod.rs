@@ -5,6 +5,7 @@
 
 mod activity;
 mod app_time;
+mod benchmark;
 mod categories;
 mod correlation;
 mod ctas;
@@ -42,6 +43,7 @@ mod traffic;
 mod transformed;
 
 pub use super::chart::{Area, Drawing, Format, Sheet, Width};
+pub use benchmark::benchmark_figures;
 pub use categories::{order, rename};
 pub use input::FigureInput;
 

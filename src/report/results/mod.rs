@@ -5,6 +5,7 @@
 
 mod analysis;
 mod app_names;
+mod benchmark;
 mod check;
 #[cfg(feature = "parquet")]
 mod columnar;
@@ -32,6 +33,7 @@ pub use analysis::{
 };
 pub(crate) use app_names::last_component;
 pub use app_names::{AppNames, with_short_names};
+pub use benchmark::{BenchmarkErrors, BenchmarkRecord, BenchmarkRow, Measurements};
 pub(crate) use check::pretty;
 pub use comparison::{
     COMPARISON_SCHEMA, ComparedRow, Comparison, Coverage, Pair, disambiguate_apps,

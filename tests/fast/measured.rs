@@ -1,0 +1,119 @@
+//! Do machine files of cards meet what was measured on the cards? `gpumodel machine measure`,
+//! its fast benchmarks; the values are in `models/measured`, with their sources.
+
+use std::fs;
+
+use gpumodel::app::{MeasureRequest, measure};
+use gpumodel::report::results::{BenchmarkRow, Measurements};
+
+use crate::common::program::{gpumodel, stderr, stdout};
+
+/// The published points of some benchmarks on a machine.
+fn published(machine: &str, only: &[&str]) -> Measurements {
+    let only = only.iter().map(|&name| name.to_owned()).collect();
+    let request = MeasureRequest {
+        machine: machine.into(),
+        overrides: Vec::new(),
+        models: None,
+        only,
+        measured: None,
+        published_only: true,
+    };
+    measure(&request).unwrap()
+}
+
+/// Holds the errors of a machine's benchmark below `worst` percent, but for points that
+/// `except` names.
+fn hold(machine: &str, benchmark: &str, worst: f64, except: fn(&BenchmarkRow) -> bool) {
+    let found = published(machine, &[benchmark]);
+    for row in found.benchmarks[0].rows.iter().filter(|row| !except(row)) {
+        let error = row.error_percent.unwrap();
+        assert!(error.abs() < worst, "{machine} {benchmark} at {}: {row:?}", row.at);
+    }
+}
+
+/// A buffer that the near half of an L2 of two halves does not hold, and the whole does: the
+/// model has no halves.
+fn far(row: &BenchmarkRow) -> bool {
+    row.at.parse().is_ok_and(|kilobytes: u64| (30_000..45_000).contains(&kilobytes))
+}
+
+#[test]
+fn a_chain_of_loads_takes_as_long_as_on_the_cards() {
+    for machine in ["v100", "v100-pcie", "a100", "a100-80gb", "h100-pcie", "l40", "rtx-2070"] {
+        hold(machine, "load-latency", 8.0, far);
+    }
+}
+
+#[test]
+fn the_l1_gives_what_cards_give_at_every_stride() {
+    for machine in ["v100-pcie", "a100-80gb", "h100-pcie", "l40", "a40"] {
+        hold(machine, "l1-read", 3.0, |_| false);
+    }
+    // Loads of all schedulers together fall behind by what `sm.knee_loss_percent` says, at 0 and 1.
+    let crowded = |row: &BenchmarkRow| ["0", "1"].contains(&row.at.as_str());
+    for (machine, benchmark) in
+        [("a100", "l1-stride-float"), ("a100", "l1-stride-double"), ("a40", "l1-stride-float")]
+    {
+        hold(machine, benchmark, 27.0, crowded);
+        let errors = published(machine, &[benchmark]).benchmarks[0].errors().unwrap();
+        assert!(errors.mean_percent < 10.0, "{machine} {benchmark}: {errors:?}");
+    }
+}
+
+#[test]
+fn arithmetic_waits_for_its_operands_as_published() {
+    for machine in ["v100", "a100", "l40"] {
+        hold(machine, "opcode-latency", 8.0, |row| row.at == "HFMA2");
+    }
+}
+
+#[test]
+fn ctas_of_one_load_live_as_long_as_on_a_v100() {
+    let found = published("v100-pcie", &["stream-read"]);
+    let short = &found.benchmarks[0].rows[0];
+    assert_eq!(short.at, "12.5");
+    assert!(short.error_percent.unwrap().abs() < 8.0, "{short:?}");
+}
+
+#[test]
+fn measure_writes_the_same_report_on_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |threads: &str| {
+        let report = folder.path().join(threads);
+        let words = ["machine", "measure", "v100", "--only", "load-latency,opcode-interval"];
+        let mut words = words.to_vec();
+        words.extend(["--published", "--threads", threads, "--report", report.to_str().unwrap()]);
+        let text = stdout(&gpumodel(&words).success());
+        assert!(text.contains("load-latency") && text.contains("published values: mean"), "{text}");
+        let read = |name: &str| fs::read_to_string(report.join(name)).unwrap();
+        ["index.html", "measure.json", "values.csv", "errors.csv", "load-latency.svg"].map(read)
+    };
+    let (one, two) = (run("1"), run("2"));
+    assert_eq!(one, two);
+    let json: serde_json::Value = serde_json::from_str(&one[1]).unwrap();
+    assert_eq!(json["schema"], "gpumodel.measure/1");
+    assert_eq!(json["benchmarks"][0]["rows"][0]["published"], 30.0);
+    assert!(!folder.path().join("1/opcode-interval.svg").exists(), "opcodes are no numbers");
+}
+
+#[test]
+fn wrong_requests_are_refused_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("mine.csv");
+    fs::write(&table, "benchmark,at,value,source\nload-latency,64,fast,me\n").unwrap();
+    let table = table.to_str().unwrap();
+    for (words, said) in [
+        (&["v100", "--only", "load-latencies"][..], "did you mean `load-latency`?"),
+        (&["v10"], "did you mean `v100`?"),
+        (&["v100", "--measured", table], "mine.csv:2: expected a number above 0, found `fast`"),
+        (&["k40c", "--published"], "nothing to measure: no published value for k40c"),
+        (&["v100", "--measured", "none.csv"], "none.csv"),
+    ] {
+        let output = gpumodel(&[&["machine", "measure"], words].concat()).code(2);
+        let text = stderr(&output);
+        assert!(text.contains(said), "{text}");
+    }
+    let list = stdout(&gpumodel(&["machine", "measure", "--list"]).success());
+    assert!(list.lines().count() > 15 && list.contains("stream-triad"), "{list}");
+}
