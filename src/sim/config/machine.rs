@@ -249,6 +249,9 @@ pub struct L1Spec {
     /// that those of an instruction never meet in one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bank_bytes: u32,
+    /// How the data of hits come out of the array.
+    #[serde(default, skip_serializing_if = "L1Data::is_by_sector")]
+    pub data: L1Data,
     /// Sectors that come from below, and results of shared memory, that are handed
     /// to registers per cycle; 0: as many as come.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -261,6 +264,25 @@ pub struct L1Spec {
     pub queue: u32,
     /// Contents are dropped at the start of every kernel.
     pub flushed_at_kernel_start: bool,
+}
+
+/// How the data of a load that hits the L1 come out of its array.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum L1Data {
+    /// As many sectors per cycle as there are banks, as in Accel-Sim.
+    #[default]
+    Sector,
+    /// Word by word from the banks of shared memory, whose array it is: lanes that want different
+    /// words of one bank take a cycle each, as they do there, and all lanes get at most a sector
+    /// per bank of the L1 and cycle. Stores go by sector.
+    Word,
+}
+
+impl L1Data {
+    fn is_by_sector(&self) -> bool {
+        *self == Self::Sector
+    }
 }
 
 /// Between SMs and L2 slices: one crossbar per direction.

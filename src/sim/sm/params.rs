@@ -3,7 +3,7 @@
 use gpumodel_core::isa::Unit;
 use gpumodel_core::units::{SECTOR_BYTES, to_u32, to_usize};
 
-use crate::config::{Machine, RequestGranularity, SharedSpec, WarpPlacement};
+use crate::config::{L1Data, Machine, RequestGranularity, SharedSpec, WarpPlacement};
 use crate::sm::coalesce::{LINE_BYTES, Reach};
 use crate::sm::scheduler::issue_interval::IssueInterval;
 
@@ -14,6 +14,7 @@ pub(super) struct Params {
     pub(super) l1_latency: u64,
     pub(super) l1_banks: u32,
     pub(super) l1_bank_bytes: u64,
+    pub(super) l1_by_word: bool,
     /// What one request asks for.
     pub(super) reach: Reach,
     pub(super) return_time: u64,
@@ -51,6 +52,7 @@ impl Params {
             l1_latency: u64::from(machine.l1.latency_cycles),
             l1_banks: machine.l1.banks.max(1),
             l1_bank_bytes: u64::from(machine.l1.bank_bytes),
+            l1_by_word: machine.l1.data == L1Data::Word,
             reach,
             return_time: u64::from(machine.l1.returns_per_cycle > 0),
             tags_per_cycle: machine.l1.tags_per_cycle.max(1),

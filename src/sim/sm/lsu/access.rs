@@ -2,7 +2,7 @@
 //! load/store queue.
 
 use gpumodel_core::isa::{Effect, Space};
-use gpumodel_core::units::Cycle;
+use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32};
 
 use crate::gpu::event_queue::Event;
 use crate::gpu::feed::WarpStream;
@@ -55,19 +55,16 @@ impl Sm {
         let (route, mut lines) = self.queue_lines(&decoded, space, warp);
         if shared_state.hot.is_some() {
             let request = (route, decoded.shared_width());
-            self.note_request(
-                (warp, operation),
-                (instruction, slot),
-                request,
-                &lines,
-                shared_state,
-            );
+            let (whose, which) = ((warp, operation), (instruction, slot));
+            self.note_request(whose, which, request, &lines, shared_state);
         }
         let tag = shared_state.windows(kernel).tag;
         if tag != 0 {
             lines.iter_mut().for_each(|line| line.line ^= tag / LINE_BYTES);
         }
-        self.lsu.queue.push(Entry::new(operation, kernel, route, lines, issued));
+        let passes = self.data_passes(route, space, &decoded);
+        let entry = Entry { passes, ..Entry::new(operation, kernel, route, lines, issued) };
+        self.lsu.queue.push(entry);
         self.schedule_service(now, shared_state);
         self.hold_issue(shared_state);
     }
@@ -89,6 +86,24 @@ impl Sm {
             Space::Local
         } else {
             Space::Global
+        }
+    }
+
+    /// Cycles in which the data of a load come out of the L1 where it hits: passes over the banks
+    /// of words, or what all lanes get at the L1's width; 0 where they come by sector.
+    fn data_passes(&self, route: Route, space: Space, decoded: &AccessKind) -> u32 {
+        if !self.params.l1_by_word || route != Route::Cached(RequestKind::Read) {
+            return 0;
+        }
+        let access = &self.lsu.access;
+        let bytes = access.mask.count_ones() * decoded.width;
+        let wide = bytes.div_ceil(self.params.l1_banks * to_u32(SECTOR_BYTES)).max(1);
+        match space {
+            // Words of the lanes lie side by side.
+            Space::Local => wide,
+            Space::Global | Space::Shared | Space::Constant | Space::Texture | Space::Generic => {
+                wide.max(bank_passes(access, u64::from(decoded.width), &self.params.shared))
+            }
         }
     }
 

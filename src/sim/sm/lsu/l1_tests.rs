@@ -6,14 +6,15 @@ use super::l1::{L1, Read, Write, ways_left_by};
 use crate::CacheCounts;
 use crate::cache::naive::{Did, Naive, caches, sector_start, spec, written_bytes};
 use crate::config::{
-    AllocatePolicy, BankConflicts, Cache, L1Spec, RequestGranularity, SharedSpec, WriteMiss,
-    WritePolicy,
+    AllocatePolicy, BankConflicts, Cache, L1Data, L1Spec, RequestGranularity, SharedSpec,
+    WriteMiss, WritePolicy,
 };
 use crate::sm::coalesce::LOCAL_BASE;
 
 fn with(cache: Cache) -> L1Spec {
     L1Spec {
         bank_bytes: 0,
+        data: L1Data::Sector,
         returns_per_cycle: 0,
         caches_global: true,
         cache,

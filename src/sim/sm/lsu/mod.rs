@@ -193,6 +193,13 @@ impl Sm {
         let tags =
             gpumodel_core::units::to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
         let banks = match self.params.l1_bank_bytes {
+            _ if entry.passes > 0 => {
+                if entry.hit {
+                    entry.passes
+                } else {
+                    1
+                }
+            }
             0 => entry.served.div_ceil(self.params.l1_banks),
             _ => entry.cycle + 1,
         };
@@ -216,7 +223,11 @@ impl Sm {
                 let turn = entry.turn();
                 let bank_time = self.bank_time(entry, request);
                 let lookup = now + before + tag_time.max(bank_time);
-                let outcome = self.banked_sector(entry, request, lookup, shared_state);
+                let mut outcome = self.banked_sector(entry, request, lookup, shared_state);
+                if outcome.known != 0 && entry.passes > 0 {
+                    entry.hit = true;
+                    outcome.known += u64::from(entry.passes - 1);
+                }
                 self.note(entry.operation, &outcome, shared_state);
                 let served = request.mask & !outcome.left;
                 left &= !served;
@@ -256,6 +267,9 @@ impl Sm {
     /// Cycles of the banks before the next request of an entry: before its last sector.
     #[inline]
     fn bank_time(&self, entry: &mut Entry, request: SectorRequest) -> u64 {
+        if entry.passes > 0 {
+            return 0;
+        }
         if self.params.l1_bank_bytes == 0 {
             let last = entry.served + self.units(request.mask) - 1;
             return u64::from(last / self.params.l1_banks);

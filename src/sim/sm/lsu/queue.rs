@@ -76,6 +76,10 @@ pub(in crate::sm) struct Entry {
     pub(in crate::sm) cycle: u32,
     /// Banks that are taken in the last of them, one bit each.
     pub(in crate::sm) taken: u32,
+    /// Passes over the banks of words that the data of hits take; 0 where they come by sector.
+    pub(in crate::sm) passes: u32,
+    /// A sector of it has hit the L1.
+    pub(in crate::sm) hit: bool,
     /// The first line with sectors that are not.
     pub(in crate::sm) place: u32,
     /// When it issued; [`Cycle::MAX`] once it was refused: it continues when it can.
@@ -105,6 +109,8 @@ impl Entry {
             served: 0,
             cycle: 0,
             taken: 0,
+            passes: 0,
+            hit: false,
             place: 0,
             issued,
             looked_up: 0,
