@@ -12,7 +12,9 @@ type Value<'a> = (&'a BenchmarkRecord, &'a BenchmarkRow);
 #[must_use]
 pub fn benchmarks(measurements: &Measurements, width: Option<usize>) -> String {
     let mut text = values(measurements).terminal(width) + "\n";
-    text += &errors(measurements).terminal(width);
+    if measurements.errors.is_some() {
+        text += &errors(measurements).terminal(width);
+    }
     match measurements.errors {
         Some(all) => {
             let BenchmarkErrors { count, mean_percent, median_percent, worst_percent } = all;
