@@ -15,7 +15,7 @@ use crate::memory::Memory;
 /// The folder of workloads below `models/`.
 const FOLDER: &str = "microbenchmarks";
 
-/// What stands for an opcode in the text of a workload.
+/// The placeholder of an opcode in the text of a workload.
 const OPCODE: &str = "OPCODE";
 
 /// A machine on which microbenchmarks run.

@@ -28,7 +28,7 @@ pub(super) struct Benchmark {
 pub(super) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "load-latency",
-        about: "a load whose address the load before gave, against the size of the buffer",
+        about: "dependent loads of one lane (pointer chase), against the size of the buffer",
         at: "buffer (kB)",
         unit: "cycles",
         points: |bench| powers(16, 4 * bench.l2_bytes() / 1024),
@@ -75,10 +75,13 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
         name: "dram-read-sms",
         about: "reads of so many SMs from the DRAM, 64 KB of each in flight",
         at: "SMs",
-        unit: "B/cycle",
+        unit: "GB/s",
         points: some_sms,
         check: whole,
-        value: |bench, at| sm_read(bench, ("dram-read-sms", at), false),
+        value: |bench, at| {
+            let per_cycle = sm_read(bench, ("dram-read-sms", at), false)?;
+            Ok(gb_per_s(bench, per_cycle, 1.0))
+        },
     },
     Benchmark {
         name: "l2-read-sms",

@@ -1,4 +1,4 @@
-//! Microbenchmarks in the model, next to what was published of the card.
+//! Microbenchmarks in the model, and published values of the card.
 //!
 //! A benchmark is a workload in `models/microbenchmarks` and a row of the table in
 //! [`benchmark`]; what is known of a card is `models/measured/MACHINE.csv`.

@@ -1,4 +1,4 @@
-//! What microbenchmarks gave in the model, next to what was published of the card.
+//! Results of microbenchmarks in the model, and published values of the card.
 
 use std::collections::BTreeMap;
 

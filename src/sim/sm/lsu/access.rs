@@ -55,8 +55,8 @@ impl Sm {
         let (route, mut lines) = self.queue_lines(&decoded, space, warp);
         if shared_state.hot.is_some() {
             let request = (route, decoded.shared_width());
-            let (whose, which) = ((warp, operation), (instruction, slot));
-            self.note_request(whose, which, request, &lines, shared_state);
+            let (of, at) = ((warp, operation), (instruction, slot));
+            self.note_request(of, at, request, &lines, shared_state);
         }
         let tag = shared_state.windows(kernel).tag;
         if tag != 0 {
