@@ -208,8 +208,11 @@ const WARP: i64 = 32;
 /// Largest number of a point.
 const LARGEST: i64 = 1 << 30;
 
-/// Bytes of a line that a CTA of a filling launch reads.
-const FILL_BYTES: i64 = 256 * 128;
+/// Bytes that two CTAs read in a round that fills the L2.
+const FILL_BYTES: i64 = 2 * 16_384;
+
+/// Bytes of a line of the caches.
+const LINE_BYTES: i64 = 128;
 
 /// Elements of 8 bytes that each SM moves in a launch of a stream: its ends are a small part.
 const STREAM_ELEMENTS: i64 = 72 * 1024;
@@ -266,9 +269,10 @@ fn count(at: &str) -> i64 {
     at.parse().unwrap_or(1)
 }
 
-/// CTAs that read `bytes` into the L2; one where they do not fit it.
-fn filling(bench: &Bench<'_>, bytes: i64) -> i64 {
-    if bytes > bench.l2_bytes() { 1 } else { (bytes / FILL_BYTES).max(1) }
+/// Rounds of `each` bytes in which `bytes` are read into the L2; none where they do not fit it.
+/// What both halves of an L2 hold is read by SMs of both.
+fn filling(bench: &Bench<'_>, bytes: i64, each: i64) -> i64 {
+    if bytes > bench.l2_bytes() { 0 } else { (bytes + each - 1) / each }
 }
 
 /// GB/s of so many bytes in so many cycles of the SMs.
@@ -277,7 +281,7 @@ fn gb_per_s(bench: &Bench<'_>, bytes: f64, cycles: f64) -> f64 {
 }
 
 fn load_latency(bench: &Bench<'_>, at: &str) -> Result<f64, MeasureError> {
-    const ROUNDS: i64 = 20;
+    const ROUNDS: i64 = 40;
     const LOADS: i64 = 16;
     let bytes = (1024 * count(at)).max(256);
     let lines = bytes / 128;
@@ -288,9 +292,10 @@ fn load_latency(bench: &Bench<'_>, at: &str) -> Result<f64, MeasureError> {
     let golden = lines * 618 / 1000;
     let step = (golden.max(1)..).find(|&step| coprime(step, lines)).unwrap_or(1);
     let constants = [
+        ("number", bench.sms()),
         ("lines", lines),
         ("step", step),
-        ("filled", filling(bench, bytes)),
+        ("filled", filling(bench, bytes, 1024 * LINE_BYTES)),
         ("inner", inner),
         ("rounds", ROUNDS),
     ];
@@ -342,7 +347,7 @@ fn sm_read(bench: &Bench<'_>, at: (&'static str, &str), l2: bool) -> Result<f64,
     // The loop reads a window again and again, or never the same.
     let half = bench.l2_bytes() / 2 / ROUND_BYTES;
     let window = ROUND_BYTES * if l2 { (2 * sms).min(half).max(1) } else { 5 * ROUNDS * sms };
-    let filled = if l2 { filling(bench, window) } else { 1 };
+    let filled = if l2 { filling(bench, window, FILL_BYTES) } else { 1 };
     let constants = [
         ("number", sms),
         ("window", window),
@@ -357,7 +362,7 @@ fn sm_read(bench: &Bench<'_>, at: (&'static str, &str), l2: bool) -> Result<f64,
 fn shared_read(bench: &Bench<'_>, at: &str) -> Result<f64, MeasureError> {
     const ROUNDS: i64 = 4;
     let bytes = (1024 * count(at) / 65_536).max(1) * 65_536;
-    let filled = filling(bench, bytes);
+    let filled = filling(bench, bytes, FILL_BYTES).max(1);
     let constants =
         [("number", bench.sms()), ("bytes", bytes), ("filled", filled), ("rounds", ROUNDS)];
     let ran = bench.run(("l2-read-shared", at), "shared-read", &constants)?;
@@ -365,13 +370,19 @@ fn shared_read(bench: &Bench<'_>, at: &str) -> Result<f64, MeasureError> {
 }
 
 fn chunk_read(bench: &Bench<'_>, at: &str) -> Result<f64, MeasureError> {
-    const ROUNDS: i64 = 4;
+    const ROUNDS: i64 = 8;
     let chunks = (count(at) / 512).max(1);
-    let filled = filling(bench, 524_288 * chunks);
-    let constants =
-        [("number", bench.sms()), ("chunks", chunks), ("filled", filled), ("rounds", ROUNDS)];
+    let filled = filling(bench, 524_288 * chunks, FILL_BYTES).max(1);
+    // As many CTAs of 1024 threads as fit.
+    let ctas = i64::from(bench.machine().sm.max_warps) / WARP;
+    let constants = [
+        ("number", ctas * bench.sms()),
+        ("chunks", chunks),
+        ("filled", filled),
+        ("rounds", ROUNDS),
+    ];
     let ran = bench.run(("l2-read-chunks", at), "chunk-read", &constants)?;
-    Ok(round_rate(bench, &ran, 2 * ROUNDS))
+    Ok(round_rate(bench, &ran, ctas * ROUNDS))
 }
 
 /// GB/s of all SMs that read 64 KB in each of so many rounds.
