@@ -19,8 +19,7 @@ use crate::report_data::{hold_table, reports};
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/hardware/h100");
 
 /// The clock at which the card ran.
-const CLOCKS: &[(&str, &str)] =
-    &[("clocks.core_mhz", "1980"), ("clocks.interconnect_mhz", "1980"), ("clocks.l2_mhz", "1980")];
+const CLOCKS: &[(&str, &str)] = &[("clocks.core_mhz", "1980"), ("clocks.interconnect_mhz", "1980")];
 
 /// The schedulers that the order of one kernel's warps implies.
 const TWO_LEVEL: &[(&str, &str)] = &[("sm.policy", "two-level"), ("sm.active_warps", "8")];

@@ -189,6 +189,7 @@ fn latencies(m: &Machine) -> Vec<String> {
         ("l1.latency_cycles", m.l1.latency_cycles),
         ("interconnect.latency_cycles", m.interconnect.latency_cycles),
         ("l2.latency_cycles", m.l2.latency_cycles),
+        ("l2.far_half_cycles", m.l2.far_half_cycles),
         ("dram.latency_cycles", m.dram.latency_cycles),
         ("sm.dependent_issue_cycles", m.sm.dependent_issue_cycles),
         ("sm.branch_cycles", m.sm.branch_cycles),
@@ -245,7 +246,16 @@ fn schedulers(m: &Machine) -> Vec<String> {
 fn slices(m: &Machine) -> Vec<String> {
     let whole = m.l2.slices.checked_rem(m.dram.channels) == Some(0) && m.l2.slices <= 4096;
     let found = format!("{} slices on {} channels", m.l2.slices, m.dram.channels);
-    if whole { Vec::new() } else { vec![found] }
+    let mut wrong = if whole { Vec::new() } else { vec![found] };
+    let by_line = m.interconnect.request_granularity == RequestGranularity::Line;
+    if m.l2.far_half_cycles > 0 && !(by_line && m.l2.slices.is_multiple_of(2)) {
+        wrong.push(format!(
+            "l2.far_half_cycles = {} with {} slices; two halves need an even number of them, and \
+             interconnect.request_granularity = \"line\"",
+            m.l2.far_half_cycles, m.l2.slices
+        ));
+    }
+    wrong
 }
 
 fn carve_outs(m: &Machine) -> Vec<String> {

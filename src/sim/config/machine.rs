@@ -388,6 +388,10 @@ pub struct L2Spec {
     pub cache: Cache,
     /// Core cycles from arrival at a slice until the look-up.
     pub latency_cycles: u32,
+    /// Where the L2 lies in two halves that keep copies of what their SMs read: core cycles to
+    /// the other half and back. 0: the L2 is one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub far_half_cycles: u32,
     /// Sector requests that a slice accepts per L2 cycle.
     pub accesses_per_cycle: u32,
     /// Requests that wait in front of a slice.

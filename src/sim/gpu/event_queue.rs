@@ -32,6 +32,8 @@ pub(crate) enum Event {
     Arrive { packet: u32 },
     /// A slice's answers have drained: it may continue.
     Slice { slice: u16 },
+    /// A request or an answer arrives from the other half of the L2.
+    Crossed { packet: u32 },
     /// A transfer arrives at its memory channel.
     ToChannel { transfer: u32 },
     /// A memory channel has something to do.

@@ -212,6 +212,9 @@ impl<'a> Gpu<'a> {
             Event::Arrive { packet } => {
                 self.on_memory(|memory, queue, counts| memory.on_arrive(packet, queue, counts));
             }
+            Event::Crossed { packet } => {
+                self.on_memory(|memory, queue, counts| memory.on_crossed(packet, queue, counts));
+            }
             Event::ToChannel { transfer } => self.on_memory(|memory, queue, counts| {
                 let channel = memory.on_to_channel(transfer, queue, counts);
                 memory.on_room(channel, queue, counts);

@@ -173,8 +173,7 @@ impl Crossbar {
         let ports = to_usize(ports);
         let clocks = &machine.clocks;
         let slices = 0..machine.l2.slices;
-        // Packets in a slice's pipeline occupy no place of its queue.
-        let credits = spec.output_queue + machine.l2.input_queue + machine.l2.latency_cycles;
+        let credits = spec.output_queue + machine.l2.input_queue + pipeline(machine);
         let flit_time = fixed_point(1, clocks.interconnect_mhz, clocks.core_mhz);
         let sm_flit_time = (flit_time / u64::from(spec.sm_port_flits)).max(1);
         let flits_of = |sectors| {
@@ -373,6 +372,11 @@ impl Crossbar {
     }
 }
 
+/// Sectors in a slice's pipeline, which occupy no place of its queue.
+fn pipeline(machine: &Machine) -> u32 {
+    machine.l2.latency_cycles * machine.l2.accesses_per_cycle.max(1)
+}
+
 /// Sectors of 32 bytes that the answer to a request carries.
 fn answered_sectors(packet: &Packet) -> usize {
     let sectors = if packet.kind.answer_carries_data() { packet.sectors_moved() } else { 0 };
@@ -394,7 +398,7 @@ mod tests {
 
     use super::{Crossbar, Departure, PortCycles, WORD, WORDS};
     use crate::config::{Allocation, Machine, Models, PortQueues, RequestGranularity};
-    use crate::memory::packet::{Origin, Packet, RequestKind};
+    use crate::memory::packet::{Leg, Origin, Packet, RequestKind};
     use gpumodel_core::units::{Cycle, to_u16};
 
     /// A machine with one place in front of each slice and a flit per packet.
@@ -423,6 +427,7 @@ mod tests {
             kind: RequestKind::Read,
             fills_l1: false,
             origin: Origin::Sm,
+            leg: Leg::Near,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod channel;
 mod crossbar;
+mod halves;
 pub(crate) mod packet;
 mod page_copy;
 mod presumed_hits;
@@ -20,11 +21,12 @@ use crate::cache::WriteBack;
 use crate::counters::{CacheCounts, KernelCounts};
 use crate::dram::ChannelCounters;
 use crate::gpu::event_queue::{Event, EventQueue};
-use crate::memory::packet::{Packet, RequestKind};
+use crate::memory::packet::{Leg, Packet, RequestKind};
 use crate::mmu::address_space::is_state;
 use crate::slab::Slab;
 use channel::{Channels, Transfer};
 use crossbar::{Crossbar, Departure};
+use halves::Halves;
 use page_copy::PageCopies;
 pub use presumed_hits::PresumedL2Hits;
 use slice::{Arrived, Outcome, Slice};
@@ -46,6 +48,8 @@ pub(crate) struct MemorySystem {
     channels: Channels,
     mapping: Arc<AddressMap>,
     slices_per_channel: u32,
+    /// Where the L2 has two.
+    halves: Option<Halves>,
     /// The channel behind each slice.
     channel_of: Vec<u32>,
     /// Bytes of a sector of the caches: 32, or those of a line.
@@ -94,6 +98,7 @@ impl MemorySystem {
             channels: Channels::new(machine, standard, slices_per_channel, copies),
             mapping: Arc::clone(&mapping),
             slices_per_channel,
+            halves: Halves::new(machine),
             channel_of: (0..machine.l2.slices).map(|slice| slice / slices_per_channel).collect(),
             sector_bytes: machine.l2.cache.sector_bytes,
             granule: granule(access_bytes),
@@ -132,7 +137,10 @@ impl MemorySystem {
     }
 
     /// Sends a request towards its slice.
-    pub(crate) fn send(&mut self, packet: Packet, events: &mut Events) {
+    pub(crate) fn send(&mut self, mut packet: Packet, events: &mut Events) {
+        if let Some(halves) = &self.halves {
+            halves.lead(&mut packet);
+        }
         if let Departure::At(cycle) = self.crossbar.send(&packet, events.now()) {
             let number = self.packets.insert(packet);
             events.schedule(cycle + self.latency, Event::Arrive { packet: number });
@@ -156,8 +164,8 @@ impl MemorySystem {
 
     /// Serves the requests in front of a slice until one must wait.
     fn work_slice(&mut self, number: u16, events: &mut Events, counts: &mut Counts) {
-        while let Some(&packet) = self.slices[usize::from(number)].waiting.front() {
-            if !self.may_serve(number, events) {
+        while let Some(packet) = self.slices[usize::from(number)].first() {
+            if !self.may_serve(&packet, events) {
                 break;
             }
             let all = self.slices[usize::from(number)].sectors_of(&packet);
@@ -171,14 +179,13 @@ impl MemorySystem {
             self.follow(&packet, asked, outcome, events);
             let slice = &mut self.slices[usize::from(number)];
             let left = all & !asked | refused;
-            match slice.waiting.front_mut().filter(|_| left != 0) {
-                Some(first) => *first = packet.with_mask(left),
-                None => drop(slice.waiting.pop_front()),
-            }
+            slice.keep_of_first(&packet, left);
             if slice.has_write_backs() {
                 self.write_back(number, packet.kernel, events);
             }
-            self.release(number, (asked & !refused).count_ones(), events);
+            if packet.leg != Leg::Home {
+                self.release(number, (asked & !refused).count_ones(), events);
+            }
             if refused != 0 {
                 break;
             }
@@ -208,6 +215,13 @@ impl MemorySystem {
             slice.serve(head, packet, asked, now, counters)
         };
         before.iter().for_each(|before| launch.count_state(before));
+        if let Some(halves) = &self.halves
+            && packet.leg == Leg::Near
+            && packet.kind.carries_data()
+        {
+            let across = usize::from(halves.across(packet.slice));
+            self.slices[across].end_copy(packet.address, asked & !outcome.refused);
+        }
         outcome
     }
 
@@ -215,25 +229,29 @@ impl MemorySystem {
     #[inline]
     fn follow(&mut self, packet: &Packet, asked: u8, outcome: Outcome, events: &mut Events) {
         let Outcome { answered, fetched, refused, at } = outcome;
+        let part = |mask| if packet.mask == 0 { *packet } else { packet.with_mask(mask) };
         let waits = asked & !(answered | refused);
+        if waits != 0 {
+            // It has the number that its waiter was given.
+            let number = self.packets.insert(part(waits));
+            if packet.leg == Leg::Far {
+                self.cross(number, &part(waits), at, events);
+            }
+        }
         if fetched != 0 {
             self.fetch(packet, fetched, at, events);
         }
-        if waits != 0 {
-            // It has the number that its waiter was given.
-            let part = if packet.mask == 0 { *packet } else { packet.with_mask(waits) };
-            self.packets.insert(part);
-        }
         if answered != 0 {
-            let part = if packet.mask == 0 { *packet } else { packet.with_mask(answered) };
-            let number = self.packets.insert(part);
-            self.answer(number, &part, at, events);
+            let number = self.packets.insert(part(answered));
+            self.answer(number, &part(answered), at, events);
         }
     }
 
     /// Those of the sectors of a request that CTAs outside the run keep in the cache.
     fn presumed_hits(&self, packet: &Packet, asked: u8) -> u8 {
-        let Some(set) = &self.presumed_l2_hits else { return 0 };
+        let Some(set) = self.presumed_l2_hits.as_ref().filter(|_| packet.leg != Leg::Home) else {
+            return 0;
+        };
         let bytes = u64::from(self.sector_bytes);
         if packet.mask == 0 {
             let start = packet.address / bytes * bytes;
@@ -245,11 +263,15 @@ impl MemorySystem {
     }
 
     /// Whether the ports behind a slice have room; otherwise it is woken later.
-    fn may_serve(&mut self, number: u16, events: &mut Events) -> bool {
+    fn may_serve(&mut self, packet: &Packet, events: &mut Events) -> bool {
+        let number = packet.slice;
         let channel = self.channel_of[usize::from(number)];
         if !self.channels.has_room(channel) {
             self.channels.wait_for_room(channel, number);
             return false;
+        }
+        if packet.leg == Leg::Home {
+            return true;
         }
         let Err(at) = self.crossbar.answer_room(number, events.now()) else { return true };
         let slice = &mut self.slices[usize::from(number)];
@@ -281,8 +303,41 @@ impl MemorySystem {
             self.packets.remove(number);
             return;
         }
+        if packet.leg == Leg::Home {
+            return self.cross(number, packet, at, events);
+        }
         let cycle = self.crossbar.answer(packet, at);
         events.schedule(cycle, Event::Reply { packet: number });
+    }
+
+    /// Sends a request to its home in the other half of the L2, or its answer back.
+    fn cross(&mut self, number: u32, packet: &Packet, at: Cycle, events: &mut Events) {
+        let Some(halves) = &self.halves else { return };
+        events.schedule(halves.cross(packet, at), Event::Crossed { packet: number });
+    }
+
+    /// A request has come to its home from the other half of the L2, or its answer from there.
+    pub(crate) fn on_crossed(&mut self, number: u32, events: &mut Events, counts: &mut Counts) {
+        let Some(halves) = &self.halves else { return };
+        let packet = halves.crossed(*self.packets.get(number));
+        let slice = &mut self.slices[usize::from(packet.slice)];
+        if packet.leg == Leg::Home {
+            self.packets.remove(number);
+            slice.crossed.push_back(packet);
+            if !slice.resting {
+                self.work_slice(packet.slice, events, counts);
+            }
+            return;
+        }
+        if !packet.kind.carries_data() {
+            let sectors = slice.sectors_of(&packet);
+            slice.keep_copy(packet.address, sectors, events.now());
+            if slice.has_write_backs() {
+                self.write_back(packet.slice, packet.kernel, events);
+            }
+        }
+        *self.packets.get_mut(number) = packet;
+        self.answer(number, &packet, events.now(), events);
     }
 
     /// An answer arrives at its SM: the packet and when its last flit is in.
@@ -528,9 +583,11 @@ impl MemorySystem {
     /// What is in flight, for the dump of a stuck run.
     pub(crate) fn describe(&self) -> String {
         let lengths = self.slices.iter().map(|slice| slice.waiting.len()).enumerate();
+        let crossed: usize = self.slices.iter().map(|slice| slice.crossed.len()).sum();
         let waiting: BTreeMap<usize, usize> = lengths.filter(|(_, length)| *length > 0).collect();
         format!(
-            "{} packets in flight; requests in front of slices: {waiting:?}; {}",
+            "{} packets in flight; requests in front of slices: {waiting:?}; \
+             from the other half {crossed}; {}",
             self.packets.len(),
             self.channels.describe()
         )

@@ -49,6 +49,18 @@ pub(crate) enum Origin {
     Copy,
 }
 
+/// Where a request is on its way to the slice that its address has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leg {
+    /// Going to that slice, or coming from it.
+    Near,
+    /// That slice lies in the other half of the L2: going to the slice of its SM's half, there,
+    /// or coming from it.
+    Far,
+    /// At that slice, from the other half.
+    Home,
+}
+
 /// A request of one sector of the caches (a line where they have whole ones), or of several
 /// sectors of one line, and, on the way back, its answer.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +91,8 @@ pub(crate) struct Packet {
     pub(crate) fills_l1: bool,
     /// Its sender.
     pub(crate) origin: Origin,
+    /// Where it is.
+    pub(crate) leg: Leg,
 }
 
 impl Packet {

@@ -14,7 +14,7 @@ use super::{fixed_point, granule};
 use crate::bits::bits;
 use crate::cache::{Found, Mshr, TagArray, WriteBack, WriteRule, lowest};
 use crate::counters::CacheCounts;
-use crate::memory::packet::Packet;
+use crate::memory::packet::{Leg, Packet};
 
 /// Fixed-point shift of the slice's time: 1/256 SM cycle.
 const SHIFT: u32 = 8;
@@ -62,6 +62,8 @@ pub(super) struct Slice {
     outstanding: Mshr<Waiter>,
     /// Requests in front of the slice, oldest first.
     pub(super) waiting: VecDeque<Packet>,
+    /// Requests from the other half of the L2, oldest first.
+    pub(super) crossed: VecDeque<Packet>,
     /// An event resumes it when its answers have drained.
     pub(super) resting: bool,
     free_at: u64,
@@ -104,6 +106,7 @@ impl Slice {
             rule: WriteRule::new(&spec.cache, false),
             outstanding: Mshr::new(spec.cache.mshr_entries, spec.cache.mshr_merge),
             waiting: VecDeque::new(),
+            crossed: VecDeque::new(),
             resting: false,
             free_at: 0,
             interval: interval / u64::from(spec.accesses_per_cycle.max(1)),
@@ -148,10 +151,11 @@ impl Slice {
         let waiter = Waiter { packet: number, sectors: asked, writes, looked_up: at };
         self.write_backs_at = at + 1;
         let mut counted = CacheCounts::default();
-        let outcome = if writes {
-            self.write(waiter, packet, &mut counted)
-        } else {
-            self.read(waiter, packet, &mut counted)
+        let outcome = match (packet.leg, writes) {
+            (Leg::Far, true) => self.pass_on(packet, asked),
+            (Leg::Far, false) => self.read_copy(packet, asked, &mut counted),
+            (_, true) => self.write(waiter, packet, &mut counted),
+            (_, false) => self.read(waiter, packet, &mut counted),
         };
         let taken = asked & !outcome.refused;
         if taken != 0 {
@@ -195,6 +199,33 @@ impl Slice {
             self.wait(Waiter { sectors, ..waiter }, packet, way, &mut outcome, counts);
         }
         outcome
+    }
+
+    /// Reads what the slice may have copied from its home in the other half of the L2. What it
+    /// lacks is neither answered nor refused: it goes there, and is counted there.
+    fn read_copy(&mut self, packet: &Packet, asked: u8, counts: &mut CacheCounts) -> Outcome {
+        let Found { way, hit, .. } = self.tags.lookup(self.tags.line_of(packet.address), asked);
+        if let Some(way) = way.filter(|_| hit != 0) {
+            self.tags.touch(way);
+            counts.read_hits += u64::from(hit.count_ones());
+        }
+        Outcome { answered: hit, ..Outcome::default() }
+    }
+
+    /// Lets a store or an atomic pass to its home in the other half of the L2. A store changes
+    /// a copy here, an atomic ends it.
+    fn pass_on(&mut self, packet: &Packet, asked: u8) -> Outcome {
+        if packet.kind.modifies() {
+            self.end_copy(packet.address, asked);
+        }
+        Outcome::default()
+    }
+
+    /// Ends the copy of sectors of the line at `address`, where there is one.
+    pub(super) fn end_copy(&mut self, address: u64, sectors: u8) {
+        if let Some(way) = self.tags.lookup(self.tags.line_of(address), sectors).way {
+            self.tags.invalidate(way, sectors);
+        }
     }
 
     /// Writes as the policies say, and read-modify-writes, whose sectors must be present.
@@ -340,6 +371,34 @@ impl Slice {
             answers.push(Arrived { packet: waiter.packet, sectors, at });
         }
         self.released = released;
+    }
+
+    /// Keeps a copy of sectors of the line at `address` that have come from the other half of
+    /// the L2, one bit each, where a way is free.
+    pub(super) fn keep_copy(&mut self, address: u64, sectors: u8, now: Cycle) {
+        let line = self.tags.line_of(address);
+        self.write_backs_at = now + 1;
+        let way = self.tags.lookup(line, sectors).way.or_else(|| self.tags.allocate(line));
+        if let Some(way) = way {
+            self.tags.validate(way, sectors);
+        }
+    }
+
+    /// The request to be looked up next: those from the other half of the L2 go first, as what
+    /// they wait for does not wait for this slice.
+    #[inline]
+    pub(super) fn first(&self) -> Option<Packet> {
+        self.crossed.front().or_else(|| self.waiting.front()).copied()
+    }
+
+    /// The sectors `left` of the first request of a leg have still to be looked up.
+    #[inline]
+    pub(super) fn keep_of_first(&mut self, packet: &Packet, left: u8) {
+        let queue = if packet.leg == Leg::Home { &mut self.crossed } else { &mut self.waiting };
+        match queue.front_mut().filter(|_| left != 0) {
+            Some(first) => *first = packet.with_mask(left),
+            None => drop(queue.pop_front()),
+        }
     }
 
     /// Writes back all dirty sectors and invalidates all lines but those with outstanding

@@ -10,7 +10,7 @@ use crate::cache::naive::{Did, Naive, caches, written_bytes};
 use crate::config::{
     AddressMap, AllocatePolicy, Cache, Machine, Mapping, Models, RequestGranularity, WritePolicy,
 };
-use crate::memory::packet::{Origin, Packet, RequestKind};
+use crate::memory::packet::{Leg, Origin, Packet, RequestKind};
 
 /// The outcome of a request without its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,6 +186,7 @@ fn packet(kind: RequestKind, address: u64, bytes: u32) -> Packet {
         kind,
         fills_l1: false,
         origin: Origin::Sm,
+        leg: Leg::Near,
     }
 }
 
@@ -300,4 +301,26 @@ proptest! {
     ) {
         check(cache, by_line, &steps);
     }
+}
+
+#[test]
+fn a_copy_stays_until_a_store_of_the_other_half_or_an_atomic_ends_it() {
+    let plain = Models::builtin().machine("a100", &[]).unwrap().machine;
+    let mut slice = Slice::new(&plain, &whole(), 32);
+    let far = |kind| Packet { mask: 0b0110, leg: Leg::Far, ..packet(kind, 0x1020, u32::MAX) };
+    let found = |slice: &mut Slice, kind| {
+        let mut counts = CacheCounts::default();
+        let outcome = slice.serve(0, &far(kind), 0b0110, 0, &mut counts);
+        assert_eq!((outcome.refused, outcome.fetched), (0, 0));
+        (outcome.answered, counts.accesses())
+    };
+    assert_eq!(found(&mut slice, RequestKind::Read), (0, 0), "the home counts what is not here");
+    slice.keep_copy(0x1020, 0b0110, 0);
+    assert_eq!(found(&mut slice, RequestKind::Read), (0b0110, 2));
+    assert_eq!(found(&mut slice, RequestKind::Write), (0, 0));
+    assert_eq!(found(&mut slice, RequestKind::Read), (0b0110, 2), "a store changes the copy");
+    slice.end_copy(0x1020, 0b0010);
+    assert_eq!(found(&mut slice, RequestKind::Read), (0b0100, 1));
+    assert_eq!(found(&mut slice, RequestKind::Reduction), (0, 0));
+    assert_eq!(found(&mut slice, RequestKind::Read), (0, 0));
 }

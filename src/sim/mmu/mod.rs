@@ -28,7 +28,7 @@ use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_usize};
 use crate::cache::{Merge, Mshr};
 use crate::counters::KernelCounts;
 use crate::gpu::event_queue::Event;
-use crate::memory::packet::{Origin, Packet, RequestKind};
+use crate::memory::packet::{Leg, Origin, Packet, RequestKind};
 use crate::memory::{Events, MemorySystem};
 use crate::slab::Slab;
 use frames::Frames;
@@ -339,6 +339,7 @@ impl Mmu {
             kind: RequestKind::Read,
             fills_l1: false,
             origin: Origin::Walk,
+            leg: Leg::Near,
         };
         context.memory_system.send(packet, context.queue);
     }

@@ -11,7 +11,7 @@ use gpumodel_core::contract::Migration;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u8, to_u32};
 
 use crate::gpu::event_queue::Event;
-use crate::memory::packet::{Origin, Packet, RequestKind};
+use crate::memory::packet::{Leg, Origin, Packet, RequestKind};
 use crate::memory::{Events, MemorySystem};
 use crate::slab::Slab;
 
@@ -200,6 +200,7 @@ fn send(
         kind,
         fills_l1: false,
         origin: Origin::Copy,
+        leg: Leg::Near,
     };
     memory.send(packet, events);
 }

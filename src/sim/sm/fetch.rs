@@ -15,7 +15,7 @@ use crate::counters::FetchCounts;
 use crate::gpu::event_queue::Event;
 use crate::gpu::shared_state::SharedState;
 use crate::interval::{CodeLines, Step};
-use crate::memory::packet::{Origin, Packet, RequestKind};
+use crate::memory::packet::{Leg, Origin, Packet, RequestKind};
 use crate::sm::Sm;
 use crate::sm::line_cache::LineCache;
 use crate::sm::scheduler::NEVER;
@@ -409,6 +409,7 @@ impl Sm {
                 kind: ask,
                 fills_l1: false,
                 origin: Origin::Sm,
+                leg: Leg::Near,
             });
         }
     }

@@ -9,6 +9,7 @@ mod crossbar;
 mod facts;
 mod fetch;
 mod granularity;
+mod halves;
 mod hot;
 mod interval;
 mod issue;

@@ -6,7 +6,7 @@
 
 use crate::config::Machine;
 use crate::gpu::shared_state::SharedState;
-use crate::memory::packet::{Origin, Packet, RequestKind};
+use crate::memory::packet::{Leg, Origin, Packet, RequestKind};
 use crate::sm::Sm;
 use crate::sm::coalesce::{LINE_BYTES, LineRequest};
 use crate::sm::line_cache::LineCache;
@@ -350,6 +350,7 @@ impl Sm {
                 kind: RequestKind::Constant,
                 fills_l1: false,
                 origin: Origin::Sm,
+                leg: Leg::Near,
             });
         }
     }

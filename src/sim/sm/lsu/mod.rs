@@ -21,7 +21,7 @@ use crate::config::Machine;
 use crate::counters::CacheCounts;
 use crate::gpu::event_queue::Event;
 use crate::gpu::shared_state::SharedState;
-use crate::memory::packet::{Operation, Origin, Packet, RequestKind, Target};
+use crate::memory::packet::{Leg, Operation, Origin, Packet, RequestKind, Target};
 use crate::slab::Slab;
 use crate::sm::Sm;
 use crate::sm::coalesce::{Reach, SectorRequest};
@@ -509,6 +509,7 @@ impl Sm {
             kind,
             fills_l1,
             origin: Origin::Sm,
+            leg: Leg::Near,
         });
     }
 
@@ -652,6 +653,7 @@ impl Sm {
                 kind: RequestKind::WriteBack,
                 fills_l1: false,
                 origin: Origin::Sm,
+                leg: Leg::Near,
             });
         }
         Ok(())
