@@ -5,9 +5,9 @@
 //! SMs read, and asks the home for what it lacks; stores and atomics go on to the home. So data
 //! that all SMs read takes room in both halves.
 //!
-//! Sources: A100 whitepaper ("Each L2 partition caches data for memory accesses from SMs in the
-//! GPCs directly connected to the partition"); the sizes at which a pointer chase and reads of
-//! distinct chunks slow down (te42kyfo/gpu-benches: 18 to 20 MB of 40, 22 of 50).
+//! Sources: A100 whitepaper, "A100 L2 cache" (two partitions, each for the SMs of the GPCs that
+//! are connected to it); the sizes up to which a pointer chase finds the near half
+//! (te42kyfo/gpu-benches: 18 to 20 MB of 40 on A100s, 22 of 50 on an H100) and its cycles beyond.
 //!
 //! Assumed: a store changes the copy in its own half and ends the one in the other, both at no
 //! cost; TPCs (pairs of SMs) belong to the halves in turn; any number of bytes cross at once.
@@ -44,7 +44,7 @@ impl Halves {
         if slice < self.slices { slice + self.slices } else { slice - self.slices }
     }
 
-    /// Leads an SM's request for a home slice to the slice of the SM's own half.
+    /// Sends an SM's request for a home slice by way of the slice of the SM's own half.
     #[inline]
     pub(super) fn lead(&self, packet: &mut Packet) {
         let side = packet.sm / SMS_PER_TPC % 2;

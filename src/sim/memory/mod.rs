@@ -48,7 +48,7 @@ pub(crate) struct MemorySystem {
     channels: Channels,
     mapping: Arc<AddressMap>,
     slices_per_channel: u32,
-    /// Where the L2 has two.
+    /// The halves of the L2, where it has two.
     halves: Option<Halves>,
     /// The channel behind each slice.
     channel_of: Vec<u32>,
@@ -567,6 +567,10 @@ impl MemorySystem {
             let address = sector * SECTOR_BYTES;
             let slice = self.slice_of(address);
             self.slices[usize::from(slice)].copy_in(address);
+            if let Some(halves) = &self.halves {
+                let across = &mut self.slices[usize::from(halves.across(slice))];
+                across.end_copy(address, across.tags.sector_bit(address));
+            }
         }
     }
 

@@ -49,7 +49,7 @@ pub(crate) enum Origin {
     Copy,
 }
 
-/// Where a request is on its way to the slice that its address has.
+/// Where a request is on its way to its home, the slice that its address has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leg {
     /// Going to that slice, or coming from it.
@@ -91,7 +91,7 @@ pub(crate) struct Packet {
     pub(crate) fills_l1: bool,
     /// Its sender.
     pub(crate) origin: Origin,
-    /// Where it is.
+    /// Its way between the halves of the L2.
     pub(crate) leg: Leg,
 }
 
