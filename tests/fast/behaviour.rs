@@ -240,6 +240,11 @@ fn inspect_takes_what_analyze_takes() {
         assert_eq!(code, Some(0), "{app}: {said}");
         assert!(text.contains("gpumodel.inspect/1"), "{app}");
     }
+    let (code, text, _) = run(&root, &["inspect", "silicon/sgemm", "b=synth:saxpy"]);
+    assert!(code == Some(0) && text.starts_with("sgemm:\n") && text.contains("\n\nb:\n"), "{text}");
+    let (_, json, _) = run(&root, &["inspect", "silicon/sgemm", "synth:saxpy", "--json", "-"]);
+    let both: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(both.as_array().is_some_and(|documents| documents.len() == 2), "{json}");
 }
 
 #[test]

@@ -15,16 +15,16 @@ const SAMPLES: &[(&str, f64)] = &[
     ("compute", 0.03125),
     ("gather", 0.0625),
     ("histogram", 0.0625),
-    ("matmul-tiled", 0.05),
+    ("matmul-tiled", 0.125),
     ("reduce", 0.0625),
     ("saxpy", 0.125),
     ("stencil5", 0.0625),
     ("transpose", 0.25),
-    ("two-streams", 0.25),
+    ("two-streams", 0.5),
 ];
 
 /// Largest plain text of one sample.
-const TEXT_BYTES: u64 = 2 << 20;
+const TEXT_BYTES: u64 = 5 << 20;
 /// Largest sum of all committed files.
 const COMMITTED_BYTES: u64 = 300_000;
 

@@ -100,7 +100,7 @@ fn every_table_comes_as_csv_with_every_digit() {
         assert!(rows.len() >= count && rows[0].contains_key(column), "{words:?}: {}", rows.len());
     }
     let (_, csv) = place.run(&["inspect", "m.gpt", "--csv", "-"]);
-    assert!(csv.starts_with("kernel,id,grid,") && csv.lines().count() == 2, "{csv}");
+    assert!(csv.starts_with("application,kernel,id,grid,") && csv.lines().count() == 2, "{csv}");
 }
 
 /// The names of the columns of the tables in a text: words with two spaces or more between.

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use gpumodel_core::units::Dim3;
 use gpumodel_report::plain_name;
+use gpumodel_report::results::AppNames;
 use gpumodel_report::table::{Cell, Column, Table, wrapped};
 use gpumodel_trace::{Command, KernelSummary, Store, TraceError, TraceStatistics, sources};
 
@@ -22,7 +23,7 @@ use crate::{App, AppName, RunError};
 /// The tables, by name.
 const TABLES: [&str; 2] = ["kernels", "opcodes"];
 
-/// Shows an application's kernels, instruction mix, footprint, sizes and hash.
+/// Shows each application's kernels, instruction mix, footprint, sizes and hash.
 ///
 /// A trace or a workload model is converted first, and its store is kept in the cache folder.
 #[derive(Debug, clap::Args)]
@@ -30,14 +31,14 @@ const TABLES: [&str; 2] = ["kernels", "opcodes"];
     gpumodel inspect bfs.gpt\n  \
     gpumodel inspect bfs.gpt --verify\n  \
     gpumodel inspect traces/bfs\n  \
-    gpumodel inspect synth:saxpy\n  \
+    gpumodel inspect synth:saxpy traces/bfs\n  \
     gpumodel inspect bfs.gpt --json - | jq .kernels[0].mix\n\n\
     The footprint counts distinct 128-byte lines and 4 KiB pages of global memory\n\
     that active lanes touch. Exit code 1: --verify found damage.")]
 pub(crate) struct Arguments {
-    /// A store, or whatever `analyze` takes: a trace, a list, a folder, `synth:WORKLOAD`
-    #[arg(value_name = "APP")]
-    app: OsString,
+    /// Stores, or whatever `analyze` takes: a trace, a list, a folder, `synth:WORKLOAD`
+    #[arg(value_name = "APP", required = true)]
+    apps: Vec<OsString>,
     /// Check every checksum and the content hash of a store
     #[arg(long)]
     verify: bool,
@@ -45,7 +46,7 @@ pub(crate) struct Arguments {
     /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
-    /// Write everything as JSON; `-` is standard output
+    /// Write everything as JSON, of several applications as a list; `-` is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
@@ -123,27 +124,48 @@ struct KernelRow {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let app = AppName::parse(&arguments.app);
-    let inputs =
-        sources(std::slice::from_ref(&app.path)).unwrap_or_else(|_| vec![app.path.clone()]);
-    arguments.csv.check(&inputs, &[("--json", arguments.json.as_deref())], &TABLES)?;
-    let store = match open(&arguments, &app) {
-        Ok(store) => store,
-        Err(RunError::Trace(error @ TraceError::Store { .. })) if arguments.verify => {
-            alert(format_args!("damaged: {error}"));
-            return Ok(ExitCode::FAILURE);
-        }
-        Err(error) => return Err(error.into()),
+    let apps: Vec<AppName> = arguments.apps.iter().map(AppName::parse).collect();
+    let files = |app: &AppName| {
+        sources(std::slice::from_ref(&app.path)).unwrap_or_else(|_| vec![app.path.clone()])
     };
-    let document = document(&store, arguments.verify)?;
-    match &arguments.json {
-        Some(path) => write_json(path, &document)?,
-        None if arguments.csv.is_stdout() => (),
-        None => show(&document, arguments.top)?,
+    let inputs: Vec<PathBuf> = apps.iter().flat_map(files).collect();
+    arguments.csv.check(&inputs, &[("--json", arguments.json.as_deref())], &TABLES)?;
+    let names = AppNames::of_names(apps.iter().map(|app| &*app.name));
+    let (mut documents, mut damaged) = (Vec::new(), false);
+    for app in &apps {
+        let name = names.short(&app.name).to_owned();
+        match open(&arguments, app) {
+            Ok(store) => documents.push((name, document(&store, arguments.verify)?)),
+            Err(RunError::Trace(error @ TraceError::Store { .. })) if arguments.verify => {
+                alert(format_args!("damaged: {error}"));
+                damaged = true;
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
-    let all = opcode_table(&document, usize::MAX);
-    arguments.csv.write(&[(TABLES[0], kernel_table(&document)), (TABLES[1], all)])?;
-    Ok(ExitCode::SUCCESS)
+    output(&arguments, &documents)?;
+    Ok(if damaged { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Shows and writes what is known of the applications, each with its name.
+fn output(arguments: &Arguments, documents: &[(String, Document)]) -> io::Result<()> {
+    match (&arguments.json, documents) {
+        (_, []) => return Ok(()),
+        (Some(path), [(_, document)]) => write_json(path, document)?,
+        (Some(path), _) => {
+            write_json(path, &documents.iter().map(|(_, document)| document).collect::<Vec<_>>())?;
+        }
+        (None, _) if arguments.csv.is_stdout() => (),
+        (None, [one]) => show(one, arguments.top)?,
+        (None, _) => {
+            for (place, named) in documents.iter().enumerate() {
+                writeln!(stdout(), "{}{}:", if place == 0 { "" } else { "\n" }, named.0)?;
+                show(named, arguments.top)?;
+            }
+        }
+    }
+    let opcodes = opcode_table(documents, usize::MAX);
+    arguments.csv.write(&[(TABLES[0], kernel_table(documents)), (TABLES[1], opcodes)])
 }
 
 fn open(arguments: &Arguments, app: &AppName) -> Result<Store, RunError> {
@@ -255,34 +277,46 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| crate::ratio(part, whole))
 }
 
-fn kernel_table(document: &Document) -> Table {
-    let columns: [Column<&KernelRow>; 13] = [
-        ("kernel", |kernel| Cell::Titled(plain_name(&kernel.name), kernel.name.clone())),
-        ("id", |kernel| Cell::Count(kernel.id.into())),
-        ("grid", |kernel| kernel.grid.to_string().into()),
-        ("block", |kernel| kernel.block.to_string().into()),
-        ("regs", |kernel| Cell::Count(kernel.registers.into())),
-        ("shared", |kernel| Cell::Count(kernel.shared_bytes.into())),
-        ("stream", |kernel| Cell::Count(kernel.stream)),
-        ("CTAs", |kernel| ctas(kernel).into()),
-        ("warp instr", |kernel| Cell::Count(kernel.warp_instructions)),
-        ("thread instr", |kernel| Cell::Count(kernel.thread_instructions)),
-        ("memory", |kernel| Cell::Count(kernel.memory_instructions)),
-        ("lines 128 B", |kernel| Cell::Count(kernel.footprint.lines_128_bytes)),
-        ("store", |kernel| Cell::Count(kernel.store_bytes)),
+/// The column of an application's name in CSV files.
+const APPLICATION: &str = "application";
+
+/// The kernels of each application, one row each.
+fn kernel_table(documents: &[(String, Document)]) -> Table {
+    let columns: [Column<(&str, &KernelRow)>; 14] = [
+        (APPLICATION, |(app, _)| (*app).into()),
+        ("kernel", |(_, kernel)| Cell::Titled(plain_name(&kernel.name), kernel.name.clone())),
+        ("id", |(_, kernel)| Cell::Count(kernel.id.into())),
+        ("grid", |(_, kernel)| kernel.grid.to_string().into()),
+        ("block", |(_, kernel)| kernel.block.to_string().into()),
+        ("regs", |(_, kernel)| Cell::Count(kernel.registers.into())),
+        ("shared", |(_, kernel)| Cell::Count(kernel.shared_bytes.into())),
+        ("stream", |(_, kernel)| Cell::Count(kernel.stream)),
+        ("CTAs", |(_, kernel)| ctas(kernel).into()),
+        ("warp instr", |(_, kernel)| Cell::Count(kernel.warp_instructions)),
+        ("thread instr", |(_, kernel)| Cell::Count(kernel.thread_instructions)),
+        ("memory", |(_, kernel)| Cell::Count(kernel.memory_instructions)),
+        ("lines 128 B", |(_, kernel)| Cell::Count(kernel.footprint.lines_128_bytes)),
+        ("store", |(_, kernel)| Cell::Count(kernel.store_bytes)),
     ];
-    let table = Table::new(&columns, &document.kernels);
+    let rows = documents.iter().flat_map(|(app, document)| {
+        document.kernels.iter().map(move |kernel| (app.as_str(), kernel))
+    });
+    let table = Table::new(&columns, rows);
     table.dropping(&["stream", "store", "memory", "shared", "thread instr", "regs"])
 }
 
-/// The `top` opcodes with most warp instructions.
-fn opcode_table(document: &Document, top: usize) -> Table {
-    let columns: [Column<(&MixRow, u64)>; 3] = [
-        ("opcode", |(row, _)| row.opcode.clone().into()),
-        ("warp instr", |(row, _)| Cell::Count(row.warp_instructions)),
-        ("share", |(row, all)| Cell::Share(ratio(row.warp_instructions, *all))),
+/// The `top` opcodes with most warp instructions of each application.
+fn opcode_table(documents: &[(String, Document)], top: usize) -> Table {
+    let columns: [Column<(&str, &MixRow, u64)>; 4] = [
+        (APPLICATION, |(app, ..)| (*app).into()),
+        ("opcode", |(_, row, _)| row.opcode.clone().into()),
+        ("warp instr", |(_, row, _)| Cell::Count(row.warp_instructions)),
+        ("share", |(_, row, all)| Cell::Share(ratio(row.warp_instructions, *all))),
     ];
-    let rows = document.mix.iter().take(top).map(|row| (row, document.warp_instructions));
+    let rows = documents.iter().flat_map(|(app, document)| {
+        let all = document.warp_instructions;
+        document.mix.iter().take(top).map(move |row| (app.as_str(), row, all))
+    });
     Table::new(&columns, rows)
 }
 
@@ -294,12 +328,14 @@ fn ctas(kernel: &KernelRow) -> String {
     }
 }
 
-fn show(document: &Document, top: usize) -> io::Result<()> {
-    let kernels = kernel_table(document).terminal(width());
-    let opcodes = opcode_table(document, top).terminal(width());
+/// Shows one application.
+fn show(named: &(String, Document), top: usize) -> io::Result<()> {
+    let one = std::slice::from_ref(named);
+    let kernels = kernel_table(one).without(&[APPLICATION]).terminal(width());
+    let opcodes = opcode_table(one, top).without(&[APPLICATION]).terminal(width());
     let mut out = stdout();
     let mut rest = Vec::new();
-    sizes(document, &mut rest)?;
+    sizes(&named.1, &mut rest)?;
     let rest = wrapped(&String::from_utf8_lossy(&rest), width());
     write!(out, "{kernels}\n{opcodes}\n{rest}")
 }

@@ -18,7 +18,13 @@ impl AppNames {
     /// The short names of every application of `records`.
     #[must_use]
     pub fn of(records: &[Analysis]) -> Self {
-        let whole: BTreeSet<&str> = records.iter().flat_map(names).collect();
+        Self::of_names(records.iter().flat_map(names))
+    }
+
+    /// The short names of applications called `names`.
+    #[must_use]
+    pub fn of_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let whole: BTreeSet<&str> = names.into_iter().collect();
         let mut by_last: BTreeMap<&str, u32> = BTreeMap::new();
         for name in &whole {
             *by_last.entry(last_component(name)).or_default() += 1;

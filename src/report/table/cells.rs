@@ -189,7 +189,8 @@ impl Table {
     }
 
     /// The same without the columns called `names`.
-    pub(crate) fn without(mut self, names: &[&str]) -> Self {
+    #[must_use]
+    pub fn without(mut self, names: &[&str]) -> Self {
         while let Some(at) = self.columns.iter().position(|one| names.contains(&&*one.name)) {
             self.columns.remove(at);
             self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
