@@ -301,7 +301,7 @@ fn kernel_table(documents: &[(String, Document)]) -> Table {
     let rows = documents.iter().flat_map(|(app, document)| {
         document.kernels.iter().map(move |kernel| (app.as_str(), kernel))
     });
-    let table = Table::new(&columns, rows);
+    let table = Table::new(&columns, rows).left(&[0, 1]);
     table.dropping(&["stream", "store", "memory", "shared", "thread instr", "regs"])
 }
 
@@ -317,7 +317,7 @@ fn opcode_table(documents: &[(String, Document)], top: usize) -> Table {
         let all = document.warp_instructions;
         document.mix.iter().take(top).map(move |row| (app.as_str(), row, all))
     });
-    Table::new(&columns, rows)
+    Table::new(&columns, rows).left(&[0, 1])
 }
 
 /// The number of CTAs, and that of the grid if some are missing.

@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     published: bool,
     /// Write a page, figures and values into DIR
-    #[arg(long, value_name = "DIR")]
+    #[arg(short = 'o', long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Replace the contents of a folder that is no report of this command
     #[arg(long, requires = "report")]
@@ -92,11 +92,11 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         published_only: arguments.published,
     };
     let measurements = measure(&request)?;
-    if let Some(path) = json {
-        write_json(path, &measurements)?;
-    }
     if !json.is_some_and(is_stdout) && !arguments.csv.is_stdout() {
         write!(stdout(), "{}", table::benchmarks(&measurements, width()))?;
+    }
+    if let Some(path) = json {
+        write_json(path, &measurements)?;
     }
     arguments.csv.write(&table::benchmark_tables(&measurements))?;
     if let Some(folder) = &arguments.report {

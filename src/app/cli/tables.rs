@@ -7,7 +7,7 @@ use gpumodel_core::units::is_stream;
 use gpumodel_report::table::Table;
 use terminal_size::terminal_size_of;
 
-use super::output::{check_overwrites, is_stdout, message, stdout, write_text};
+use super::output::{check_file, check_overwrites, is_stdout, message, stdout, write_text};
 
 /// The narrowest terminal that tables are fitted to.
 const NARROWEST: usize = 40;
@@ -24,7 +24,7 @@ pub(super) struct CsvArgument {
 
 impl CsvArgument {
     /// Refuses files of tables called `names`, or `others`, that would replace one of `inputs`
-    /// or each other; standard output is for one of them.
+    /// or each other, and tables that cannot be written; standard output is for one of them.
     pub(super) fn check(
         &self,
         inputs: &[PathBuf],
@@ -39,7 +39,8 @@ impl CsvArgument {
         }
         let files = self.files(names);
         let own = files.iter().map(|file| ("--csv", Some(file.as_path())));
-        check_overwrites(inputs, &others.iter().copied().chain(own).collect::<Vec<_>>())
+        check_overwrites(inputs, &others.iter().copied().chain(own).collect::<Vec<_>>())?;
+        files.iter().try_for_each(|file| check_file(file).map_err(|error| error.to_string()))
     }
 
     /// The files of tables called `names`.

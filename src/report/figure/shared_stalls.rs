@@ -11,6 +11,8 @@ const BAR: f64 = 13.0;
 const LEFT: f64 = 124.0;
 const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 14.0;
+/// Around a name.
+const SPACE: f64 = 14.0;
 
 /// One bar: what it stands for, and the share of each cause.
 type Row = (String, BTreeMap<String, f64>);
@@ -25,19 +27,20 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     layout.legend(&cause_entries(input, &causes));
     let names: Vec<&str> =
         blocks.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.0.as_str())).collect();
-    let left = layout.left_of(&names, NOTE, (LEFT, WIDEST), 14.0);
+    let left = layout.left_of(&names, NOTE, (LEFT, WIDEST), SPACE);
     let last = blocks.len() - 1;
     for (index, (app, rows)) in blocks.iter().enumerate() {
         layout.note(app);
-        let area = layout.plot(left, RIGHT, ROW * float(rows.len()) + 4.0);
+        let places = places(rows, left);
+        let area = layout.plot(left, RIGHT, places.last().map_or(0.0, |last| last.1) + 4.0);
         let scale = Scale::linear(0.0, 1.0, area.x, area.right());
         if index == last {
             across(&mut layout.canvas, &area, &scale, "share of scheduler slot-cycles");
         } else {
             ticks(&mut layout.canvas, &area, &scale);
         }
-        for (place, row) in rows.iter().enumerate() {
-            draw_row(&mut layout, row, &causes, &area, place);
+        for (row, (from, to)) in rows.iter().zip(places) {
+            draw_row(&mut layout, row, &causes, &area, area.y + f64::midpoint(from, to));
         }
         outline(&mut layout.canvas, &area);
         layout.skip(if index == last { 38.0 } else { 8.0 });
@@ -45,9 +48,20 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     Ok(layout.finish(&input.footer()).with_csv(table(&blocks)))
 }
 
-fn draw_row(layout: &mut Layout, row: &Row, causes: &[(String, Fill)], area: &Area, place: usize) {
-    let y = area.y + 2.0 + ROW * (float(place) + 0.5);
-    write_left(&mut layout.canvas, lines_of(&row.0, area.x - 14.0), (area.x - 6.0, y));
+/// Where each row begins and ends below the top of a plot whose names have `left` of room: rows
+/// are as tall as their names.
+fn places(rows: &[Row], left: f64) -> Vec<(f64, f64)> {
+    let mut end = 2.0;
+    let place = |row: &Row| {
+        let begin = end;
+        end += ROW.max(lines_height(lines_of(&row.0, left - SPACE).len()) + 4.0);
+        (begin, end)
+    };
+    rows.iter().map(place).collect()
+}
+
+fn draw_row(layout: &mut Layout, row: &Row, causes: &[(String, Fill)], area: &Area, y: f64) {
+    write_left(&mut layout.canvas, lines_of(&row.0, area.x - SPACE), (area.x - 6.0, y));
     stack(layout, &row.1, causes, (area, y, BAR), |_, _, _| {});
 }
 

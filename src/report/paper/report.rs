@@ -231,7 +231,7 @@ pub fn headlines(reproduction: &Reproduction, width: Option<usize>) -> String {
         let run = rows.iter().filter(|row| !is_missing(row));
         let table = Table::new(&columns, run).without(&[PLACE]).left(&[3, 4, 5, 6, 7]);
         if !table.is_empty() {
-            text += &table.dropping(&["mixes", "by"]).terminal(width);
+            text += &table.dropping(&["mixes"]).terminal(width);
         }
         let missing = rows.iter().filter(|row| is_missing(row)).count();
         if missing > 0 {

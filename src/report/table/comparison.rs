@@ -35,9 +35,24 @@ const SHOWN: [Quantity; 4] =
     [Quantity::CyclesBeyondLaunch, Quantity::L1HitRate, Quantity::L2HitRate, Quantity::DramBytes];
 
 const ROWS: [&str; 13] = [
-    "trace", "cycles", "ref.", "error", "L1 hit", "ref.", "points", "L2 hit", "ref.", "points",
-    "DRAM", "ref.", "error",
+    "trace",
+    "cycles",
+    "ref.",
+    "error",
+    "L1 hit",
+    "L1 ref.",
+    "L1 points",
+    "L2 hit",
+    "L2 ref.",
+    "L2 points",
+    "DRAM",
+    "DRAM ref.",
+    "DRAM error",
 ];
+
+/// The columns that a narrow terminal leaves out, the first of them first: the error says what
+/// is most wanted of both values.
+const DROPPED: [&str; 6] = ["DRAM ref.", "L1 ref.", "L2 ref.", "DRAM", "L1 hit", "L2 hit"];
 
 /// The same columns in CSV.
 const KEYS: [&str; 13] = [
@@ -69,7 +84,8 @@ fn rows(comparison: &Comparison) -> Table {
     }
     let rows = &comparison.rows;
     let same = |one: &ComparedRow| rows.iter().filter(|row| row.label() == one.label()).count();
-    Table::of_cells(header, rows.iter().map(|one| row(one, same(one) > 1)))
+    let table = Table::of_cells(header, rows.iter().map(|one| row(one, same(one) > 1)));
+    table.dropping(&DROPPED)
 }
 
 /// A row, with its kernel where several rows are about one application.

@@ -59,6 +59,12 @@ fn app_tables(text: &mut String, app: &AppRecord, width: Option<usize>) {
     }
 }
 
+/// The source line of an instruction; none where the tracer wrote 0, as of programs without line
+/// information.
+fn source_line(row: &HotInstruction) -> Cell {
+    row.line.filter(|&line| line > 0).into()
+}
+
 /// Every instruction that the records of `runs` list, launches in order.
 pub(super) fn hot_table(runs: &[(&Analysis, &AppRecord)]) -> Table {
     type Listed<'a> = (&'a Analysis, &'a AppRecord, &'a KernelRecord, &'a HotInstruction);
@@ -69,7 +75,7 @@ pub(super) fn hot_table(runs: &[(&Analysis, &AppRecord)]) -> Table {
         ("kernel", |(.., kernel, _)| kernel.name.as_str().into()),
         ("PC", |(.., row)| format!("{:#06x}", row.pc).into()),
         ("opcode", |(.., row)| row.opcode.as_str().into()),
-        ("line", |(.., row)| row.line.into()),
+        ("line", |(.., row)| source_line(row)),
         ("stall slot cycles", |(.., row)| Cell::Number(row.stall_slot_cycles, 0)),
         ("stalls", |(.., kernel, row)| {
             let whole = kernel.hot.as_ref().map_or(0.0, |hot| hot.stall_slot_cycles);
@@ -114,7 +120,7 @@ fn columns<'a>() -> [Column<Row<'a>>; 8] {
     [
         ("PC", |row| format!("{:#06x}", row.row.pc).into()),
         ("opcode", |row| Cell::Cut(row.row.opcode.clone(), 28)),
-        ("line", |row| row.row.line.into()),
+        ("line", |row| source_line(row.row)),
         ("stalls", |row| {
             let share = percent(ratio(row.row.stall_slot_cycles, row.hot.stall_slot_cycles));
             row.marked(HotMeasure::Stalls, true, &share)

@@ -38,6 +38,9 @@ pub(super) struct Plan {
 /// What the names of command lists begin with.
 pub(super) const LIST: &str = "kernelslist";
 
+/// The folder in which Accel-Sim's scripts keep the traces of a run.
+pub(super) const FOLDER: &str = "traces";
+
 /// Most bytes of a command list's text: some millions of commands.
 const LONGEST_LIST: u64 = 1 << 26;
 
@@ -101,10 +104,11 @@ impl Plan {
         }
         if chosen.is_empty() {
             self.steps.extend(traces.iter().map(|name| Step::Trace(folder.join(name))));
+            if traces.is_empty() && holds_only_traces(folder) {
+                return self.folder(&folder.join(FOLDER));
+            }
             if traces.is_empty() {
-                let text =
-                    "no kernelslist and no trace file (`*.trace`, `*.traceg`, `*.tracez`) in";
-                return Err(TraceError::Request(format!("{text} {}", folder.display())));
+                return Err(TraceError::Request(without_traces(folder, &names)));
             }
         } else {
             self.unlisted(folder, &traces, before);
@@ -251,6 +255,40 @@ fn present(path: &Path) -> Option<PathBuf> {
     };
     let mut forms = std::iter::once(path.to_path_buf()).chain(COMPRESSED.iter().map(|e| ended(e)));
     forms.find(|path| fs::metadata(path).is_ok_and(|found| found.is_file()))
+}
+
+/// Whether the folder has no traces of its own but a folder of them, as the scripts of Accel-Sim
+/// leave it.
+pub(super) fn holds_only_traces(folder: &Path) -> bool {
+    let inner = folder.join(FOLDER);
+    let own = |name: &str| name.starts_with(LIST) || form(name).is_some();
+    let names = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    inner.is_dir()
+        && !names(folder).iter().any(|name| own(name))
+        && names(&inner).iter().any(|name| own(name))
+}
+
+/// What to say of a folder without traces that has the entries `names`: folders below it that
+/// have some are named.
+fn without_traces(folder: &Path, names: &[OsString]) -> String {
+    let below: Vec<String> = names
+        .iter()
+        .map(|name| folder.join(name))
+        .filter(|inner| holds_only_traces(inner))
+        .map(|inner| inner.display().to_string())
+        .collect();
+    let text = format!(
+        "no kernelslist and no trace file (`*.trace`, `*.traceg`, `*.tracez`) in {}",
+        folder.display()
+    );
+    match below.len() {
+        0 => text,
+        1..=4 => format!("{text}; there are some in {}", below.join(", ")),
+        more => format!("{text}; there are some in {more} folders, as {}", below[0]),
+    }
 }
 
 /// The command lists among `names`: the processed ones, else the raw ones.

@@ -2,17 +2,28 @@
 
 use std::path::Path;
 
-use super::list::{LIST, plain_name};
+use super::list::{FOLDER, LIST, holds_only_traces, plain_name};
+
+/// What Accel-Sim's scripts call the folder of a program that they ran without arguments.
+const NO_ARGUMENTS: &str = "NO_ARGS";
 
 /// The last two components of the trace at `path`, the last one without its endings, from
 /// wherever `path` leads there: `apps/bfs` for the folder `apps/bfs`, for its list
 /// `apps/bfs/kernelslist.g`, and for a file `apps/bfs.trace.xz`.
+///
+/// Accel-Sim's scripts keep traces in `PROGRAM/ARGUMENTS/traces`: there the name is
+/// `ARGUMENTS/PROGRAM`, so that the last component, which tables show, is the program's; without
+/// arguments it is `PROGRAM`.
 #[must_use]
 pub fn source_name(path: &Path) -> String {
     let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let list = !full.is_dir() && name(&full).starts_with(LIST);
     let full = full.parent().filter(|_| list).unwrap_or(&full);
+    let traces = name(full) == FOLDER && full.is_dir();
+    let folder = if traces { full.parent().unwrap_or(full) } else { full };
+    if let Some(name) = name_by_arguments(folder, traces) {
+        return name;
+    }
     let last = name(full);
     let stem = Path::new(plain_name(&last)).file_stem().unwrap_or_default().to_string_lossy();
     let last = if full.is_dir() { last.as_str() } else { &*stem };
@@ -20,6 +31,22 @@ pub fn source_name(path: &Path) -> String {
         Some(parent) => format!("{parent}/{last}"),
         None => last.to_owned(),
     }
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The name of the traces of `PROGRAM/ARGUMENTS`, where `folder` is that: it has a folder
+/// [`FOLDER`], or is known to be its parent.
+fn name_by_arguments(folder: &Path, known: bool) -> Option<String> {
+    let nested = || folder.is_dir() && holds_only_traces(folder);
+    let arguments = name(folder);
+    let program = folder.parent().map(name).filter(|program| !program.is_empty())?;
+    if !known && !nested() {
+        return None;
+    }
+    Some(if arguments == NO_ARGUMENTS { program } else { format!("{arguments}/{program}") })
 }
 
 #[cfg(test)]
@@ -41,6 +68,21 @@ mod tests {
             assert_eq!(source_name(&folder.join(way)), "silicon/sgemm.v2", "{way}");
         }
         assert_eq!(source_name(&folder.join("kernel-1.traceg.xz")), "sgemm.v2/kernel-1");
+    }
+
+    #[test]
+    fn traces_of_accel_sims_scripts_have_the_name_of_their_program() {
+        let place = tempfile::tempdir().unwrap();
+        for (folder, expected) in
+            [("bfs/graph_1", "graph_1/bfs"), ("vectoradd/NO_ARGS", "vectoradd")]
+        {
+            let traces = place.path().join("11.0").join(folder).join("traces");
+            fs::create_dir_all(&traces).unwrap();
+            fs::write(traces.join("kernelslist.g"), "").unwrap();
+            for way in ["", "kernelslist.g", ".."] {
+                assert_eq!(source_name(&traces.join(way)), expected, "{way}");
+            }
+        }
     }
 
     #[test]
