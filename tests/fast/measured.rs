@@ -43,16 +43,24 @@ fn a_chain_of_loads_takes_as_long_as_on_the_cards() {
 }
 
 #[test]
+fn a_full_unit_takes_as_many_instructions_as_are_published() {
+    for machine in ["v100", "a100", "h100", "l40", "rtx-2070"] {
+        // A V100's DFMA was measured at 4.12 cycles in place of 4.
+        hold(machine, "opcode-interval", 1.0, |row| row.at == "DFMA");
+    }
+}
+
+#[test]
 fn the_l1_gives_what_cards_give_at_every_stride() {
     for machine in ["v100-pcie", "a100-80gb", "h100-pcie", "l40", "a40"] {
         hold(machine, "l1-read", 3.0, |_| false);
     }
-    // Loads of all schedulers together fall behind by what `sm.knee_loss_percent` says, at 0 and 1.
-    let crowded = |row: &BenchmarkRow| ["0", "1"].contains(&row.at.as_str());
+    // Odd strides: cards are up to 0.7 cycles slower, why is not known.
+    let odd = |row: &BenchmarkRow| ["3", "5", "7", "15"].contains(&row.at.as_str());
     for (machine, benchmark) in
         [("a100", "l1-stride-float"), ("a100", "l1-stride-double"), ("a40", "l1-stride-float")]
     {
-        hold(machine, benchmark, 27.0, crowded);
+        hold(machine, benchmark, 18.0, odd);
         let errors = published(machine, &[benchmark]).benchmarks[0].errors().unwrap();
         assert!(errors.mean_percent < 10.0, "{machine} {benchmark}: {errors:?}");
     }

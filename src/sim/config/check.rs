@@ -196,6 +196,8 @@ fn latencies(m: &Machine) -> Vec<String> {
         ("sm.first_issue_cycles", m.sm.first_issue_cycles),
         ("sm.memory_issue_cycles", m.sm.memory_issue_cycles),
         ("sm.exit_cycles", m.sm.exit_cycles),
+        ("sm.barrier_cycles", m.sm.barrier_cycles),
+        ("sm.barrier_arrival_cycles", m.sm.barrier_arrival_cycles),
         ("quirks.refetch_cycles", m.quirks.refetch_cycles),
     ];
     for (name, unit) in &m.units {
@@ -308,7 +310,6 @@ fn percentages(m: &Machine) -> Vec<String> {
     refused(
         &[
             ("l1.dirty_percent", m.l1.dirty_percent),
-            ("sm.knee_loss_percent", m.sm.knee_loss_percent),
             ("l1.cache.dirty_ways_percent", m.l1.cache.dirty_ways_percent.unwrap_or(100)),
             ("l2.cache.dirty_ways_percent", m.l2.cache.dirty_ways_percent.unwrap_or(100)),
         ],

@@ -146,21 +146,51 @@ pub struct SmSpec {
     /// which it issues, before the warp's place is free.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub exit_cycles: u32,
+    /// Cycles from the last arrival at a barrier of a CTA to the next instruction of the warps
+    /// that wait there; 0 counts as 1.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub barrier_cycles: u32,
+    /// Cycles for which an arrival occupies the barriers of the SM, which take one at a time; 0:
+    /// they take all at once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub barrier_arrival_cycles: u32,
     /// Instructions that a scheduler issues per cycle from one warp (2: dual issue).
     pub issue_width: u32,
-    /// Percent of a scheduler's throughput that is lost where the demand of its
-    /// warps on the issue slot or a unit just equals the capacity, because
-    /// instructions do not come evenly; less on both sides of that point.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub knee_loss_percent: u32,
+    /// Warps whose instructions come unevenly wait for each other at the issue slot and the
+    /// units, as customers of a closed queueing network; false: they fit together without loss.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub contention: bool,
     /// Cycles added to every dependent issue distance beyond the unit's latency.
     pub dependent_issue_cycles: u32,
     /// Register-file banks of one scheduler; 0: operand reads never conflict.
     pub register_banks: u32,
     /// Registers that one bank delivers per cycle.
     pub register_bank_ports: u32,
+    /// What reads of the banks are counted.
+    #[serde(default, skip_serializing_if = "OperandReads::are_all")]
+    pub operand_reads: OperandReads,
     /// Cycles from fetch to issue after a taken branch.
     pub branch_cycles: u32,
+}
+
+/// What is read from, and written to, the banks of the register file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OperandReads {
+    /// Every listed register, results included, as in the operand collectors of simulators.
+    #[default]
+    All,
+    /// General registers. Results have ports of their own, and an operand that the warp's
+    /// instruction before read in the same slot comes from the reuse cache: there the compiler
+    /// marks it `.reuse`. Assumed: no other warp's instruction takes its entry in between.
+    Reuse,
+}
+
+impl OperandReads {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+    fn are_all(&self) -> bool {
+        *self == Self::All
+    }
 }
 
 /// Which scheduler gets the first warp of a CTA; the others follow in turn.
@@ -217,6 +247,14 @@ pub struct SharedSpec {
     pub bank_bytes: u32,
     /// How conflicts are counted.
     pub conflicts: BankConflicts,
+    /// Bytes of loads that come back to the registers per cycle, from shared memory and the L1:
+    /// a register of a warp takes 128 whether its lanes want the same word or not. 0: no bound.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub return_bytes: u32,
+    /// Two registers come back as one where each lane wants what its neighbour, or the lane
+    /// behind that, wants too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub packs_returns: bool,
 }
 
 /// How shared-memory bank conflicts are counted.

@@ -22,8 +22,8 @@ pub use import::{IMPORT_MARK, Import, ImportLabel, import_accelsim};
 pub use isa_table::{IsaTable, Unlisted};
 pub use machine::{
     Allocation, BankConflicts, Clocks, Constant, CtaOrder, Dispatch, DramSpec, Energy, Fetch,
-    Interconnect, L1Data, L1Spec, L2Spec, Machine, PortQueues, Quirks, RequestGranularity,
-    SchedulerPolicy, SharedSpec, SmSpec, UnitSpec, WarpPlacement,
+    Interconnect, L1Data, L1Spec, L2Spec, Machine, OperandReads, PortQueues, Quirks,
+    RequestGranularity, SchedulerPolicy, SharedSpec, SmSpec, UnitSpec, WarpPlacement,
 };
 pub use memory::{
     AddressMap, Command, ControllerOptions, Gap, Level, Location, Mapping, MemoryStandard, Order,

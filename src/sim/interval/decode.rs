@@ -17,6 +17,8 @@ const UNLISTED: Register = Register::from_bits(((RegisterFile::Predicate as u16)
 pub(crate) struct Decoded {
     /// Registers read, each once, without constants; wide operands as far as listed.
     pub(super) sources: Box<[Register]>,
+    /// General registers read, in the order of the operands.
+    pub(super) slots: Box<[Register]>,
     /// Registers written, with all registers of wide results.
     pub(super) destinations: Box<[Register]>,
     /// The unit.
@@ -73,6 +75,10 @@ fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> 
             opcode.reads_predicate && !ignores_predicates,
             distinct(live(&instruction.sources)),
         ),
+        slots: live(&instruction.sources)
+            .into_iter()
+            .filter(|r| r.file() == RegisterFile::General)
+            .collect(),
         destinations: with_unlisted(
             opcode.writes_predicate && !ignores_predicates,
             spread_out(&live(&instruction.destinations), spread),

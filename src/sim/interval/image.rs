@@ -74,7 +74,9 @@ impl Profile {
             StepEnd::Access { instruction, .. } => inside(instruction.saturating_add(1)),
         };
         let end = step.instruction.checked_add(step.slots);
-        last && step.slots > 0 && end.is_some_and(inside) && step.cycles.is_finite()
+        last && step.slots > 0
+            && end.is_some_and(inside)
+            && (step.cycles + step.unevenness).is_finite()
     }
 
     /// Whether a stretch that begins at `key` lies in a segment of the code.
@@ -197,12 +199,14 @@ impl Words for State {
 
 impl Words for Step {
     fn write(&self, words: &mut Vec<u32>) {
-        let Self { cycles, slots, instruction, demand, gaps, mix, unknown, constants, end } = self;
+        let Self { cycles, unevenness, lasting, slots, instruction, demand, gaps, mix, .. } = self;
+        let Self { unknown, constants, end, .. } = self;
         let Gaps { fetch, registers, units } = gaps;
-        [cycles.to_bits(), *slots, *instruction, *fetch, *registers, *units].write(words);
+        [cycles.to_bits(), unevenness.to_bits(), *slots, *instruction, *fetch, *registers, *units]
+            .write(words);
         demand.write(words);
         mix.write(words);
-        [*unknown, *constants].write(words);
+        [*unknown, *constants, u32::from(*lasting)].write(words);
         match *end {
             StepEnd::Stretch => [0_u32; 3].write(words),
             StepEnd::Access { instruction, slot: None } => [1, instruction, 0].write(words),
@@ -213,9 +217,10 @@ impl Words for Step {
     }
 
     fn read(words: &mut Unread<'_>) -> Option<Self> {
-        let [cycles, slots, instruction, fetch, registers, units] = Words::read(words)?;
+        let [cycles, unevenness, slots, instruction, fetch, registers, units] = Words::read(words)?;
         let (demand, mix) = (Demand::read(words)?, Mix::read(words)?);
-        let [unknown, constants, kind, place, slot] = Words::read(words)?;
+        let [unknown, constants, lasting, kind, place, slot] = Words::read(words)?;
+        let lasting = u16::try_from(lasting).ok()?;
         let end = match (kind, u8::try_from(slot).ok()?) {
             (0, _) => StepEnd::Stretch,
             (1, _) => StepEnd::Access { instruction: place, slot: None },
@@ -223,8 +228,21 @@ impl Words for Step {
             _ => return None,
         };
         let gaps = Gaps { fetch, registers, units };
-        let cycles = f32::from_bits(cycles);
-        Some(Self { cycles, slots, instruction, demand, gaps, mix, unknown, constants, end })
+        let [cycles, unevenness] = [cycles, unevenness].map(f32::from_bits);
+        let step = Self {
+            cycles,
+            unevenness,
+            lasting,
+            slots,
+            instruction,
+            demand,
+            gaps,
+            mix,
+            end,
+            unknown,
+            constants,
+        };
+        Some(step)
     }
 }
 

@@ -14,13 +14,14 @@
 
 mod decode;
 mod image;
+pub(crate) mod unevenness;
 mod walk;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::config::Machine;
+use crate::config::{Machine, OperandReads};
 use gpumodel_core::isa::{Segment, Unit};
 use gpumodel_core::units::{to_u32, to_usize};
 
@@ -62,6 +63,13 @@ pub(crate) enum StepEnd {
 pub(crate) struct Step {
     /// Cycles of the interval for a warp alone, from the end of the one before.
     pub(crate) cycles: f32,
+    /// How unevenly its stretch comes to the issue slot and the units, 0 to 1: the standard
+    /// deviation over the mean of the cycles from each use to the next, at most 1 and weighted
+    /// by what is asked of each.
+    pub(crate) unevenness: f32,
+    /// Resources that one of its instructions occupies for several cycles, one bit each: there,
+    /// warps wait for each other even where one instruction issues at a time.
+    pub(crate) lasting: u16,
     /// Instructions, the one with addresses included.
     pub(crate) slots: u32,
     /// Index of the first of them; the others follow.
@@ -102,6 +110,8 @@ impl Step {
         let Gaps { fetch, registers, units } = self.gaps;
         Self {
             cycles,
+            unevenness: self.unevenness,
+            lasting: self.lasting,
             slots: to - from,
             instruction: self.instruction + from,
             demand: self.demand.map(short),
@@ -201,6 +211,7 @@ pub(crate) struct Rules {
     branch_cycles: u32,
     register_banks: u32,
     register_bank_ports: u32,
+    operand_reads: OperandReads,
     instruction_buffer: u32,
     refetch_cycles: u32,
 }
@@ -212,6 +223,7 @@ impl Rules {
             branch_cycles: machine.sm.branch_cycles,
             register_banks: machine.sm.register_banks,
             register_bank_ports: machine.sm.register_bank_ports.max(1),
+            operand_reads: machine.sm.operand_reads,
             instruction_buffer: machine.quirks.instruction_buffer,
             refetch_cycles: machine.quirks.refetch_cycles,
         }
@@ -329,6 +341,8 @@ mod tests {
     fn the_parts_of_a_step_add_up_to_it() {
         let step = Step {
             cycles: 37.5,
+            unevenness: 0.5,
+            lasting: 1,
             slots: 21,
             instruction: 4,
             demand: [41; RESOURCES],

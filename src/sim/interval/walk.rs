@@ -1,10 +1,15 @@
 //! The scoreboard walk over one stretch, and the dependency states between stretches.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
+
+use crate::config::OperandReads;
 
 use gpumodel_core::isa::{Effect, Register, Segment, Unit};
 use gpumodel_core::units::{to_u32, to_usize};
 
+use super::unevenness::Unevenness;
 use super::{Decoded, Gaps, OPERANDS, RESOURCES, Rules, Step, StepEnd, StretchEnd};
 
 /// The number of the operand banks among the units of a state.
@@ -36,10 +41,17 @@ pub(super) struct Walk<'a> {
     step: Step,
     /// The gaps before each instruction go here, where they are wanted.
     gaps: Option<&'a mut Vec<Gaps>>,
+    /// The first step of the stretch.
+    first: usize,
+    unevenness: Unevenness,
+    /// The operands of the last instruction, by slot.
+    slots: Vec<Register>,
 }
 
 const EMPTY_STEP: Step = Step {
     cycles: 0.0,
+    unevenness: 0.0,
+    lasting: 0,
     slots: 0,
     instruction: 0,
     demand: [0; RESOURCES],
@@ -67,7 +79,21 @@ impl<'a> Walk<'a> {
         gaps: Option<&'a mut Vec<Gaps>>,
     ) -> Self {
         let step = EMPTY_STEP;
-        let mut walk = Self { rules, last: 0, step_begin: 0.0, next: 0, step, state, steps, gaps };
+        let (first, unevenness, slots) = (steps.len(), Unevenness::default(), Vec::new());
+        let (last, step_begin, next) = (0, 0.0, 0);
+        let mut walk = Self {
+            rules,
+            last,
+            step_begin,
+            next,
+            step,
+            state,
+            steps,
+            gaps,
+            first,
+            unevenness,
+            slots,
+        };
         walk.step_begin = walk.clock();
         walk
     }
@@ -141,6 +167,7 @@ impl<'a> Walk<'a> {
         let at = self.issue_cycle(free, instruction, unit);
         self.advance_to(at);
         self.occupy(instruction, unit, at);
+        self.unevenness.note(usize::from(unit), at, instruction.initiation);
         self.fetch(at);
         if instruction.hold > 1 {
             self.state.hold = self.state.hold.max(at + instruction.hold);
@@ -187,6 +214,7 @@ impl<'a> Walk<'a> {
     }
 
     fn add_demand(&mut self, resource: usize, cycles: u32) {
+        self.step.lasting |= u16::from(cycles > 1) << resource;
         let demand = &mut self.step.demand[resource];
         *demand = demand.saturating_add(u16::try_from(cycles).unwrap_or(u16::MAX));
     }
@@ -213,24 +241,43 @@ impl<'a> Walk<'a> {
     }
 
     /// Reads the operands from their banks. Returns the cycle from which the latency counts,
-    /// which is after the issue where one bank delivers several. Results occupy their bank's
-    /// ports too.
+    /// which is after the issue where one bank delivers several.
     fn collect(&mut self, instruction: &Decoded, at: u32) -> u32 {
         let (banks, ports) = (self.rules.register_banks, self.rules.register_bank_ports);
-        if banks == 0 || instruction.sources.is_empty() {
+        let (reads, writes) = self.bank_accesses(instruction);
+        if banks == 0 || reads.is_empty() {
             return at;
         }
         let in_bank = |list: &[Register], bank: u32| {
             to_u32(list.iter().filter(|r| u32::from(r.number()) % banks == bank).count())
         };
-        let reads = |bank| in_bank(&instruction.sources, bank);
-        let busiest_read = (0..banks).map(reads).max().unwrap_or(0);
-        let both = |bank| reads(bank) + in_bank(&instruction.destinations, bank);
+        let busiest_read = (0..banks).map(|bank| in_bank(&reads, bank)).max().unwrap_or(0);
+        let both = |bank| in_bank(&reads, bank) + in_bank(writes, bank);
         let cycles = (0..banks).map(both).max().unwrap_or(0).div_ceil(ports);
         let begin = self.busy_until(BANKS).max(at);
         self.occupy_until(BANKS, begin + cycles);
         self.add_demand(OPERANDS, cycles);
         begin + busiest_read.div_ceil(ports).saturating_sub(1)
+    }
+
+    /// The registers that an instruction reads from the banks and writes to their ports, see
+    /// [`OperandReads`].
+    fn bank_accesses<'i>(
+        &mut self,
+        instruction: &'i Decoded,
+    ) -> (Cow<'i, [Register]>, &'i [Register]) {
+        if self.rules.operand_reads == OperandReads::All {
+            return (Cow::Borrowed(&instruction.sources), &instruction.destinations);
+        }
+        let kept = std::mem::replace(&mut self.slots, instruction.slots.to_vec());
+        let slots = instruction.slots.iter().enumerate();
+        let mut reads: Vec<Register> = Vec::new();
+        for (slot, register) in slots {
+            if kept.get(slot) != Some(register) && !reads.contains(register) {
+                reads.push(*register);
+            }
+        }
+        (Cow::Owned(reads), &[])
     }
 
     /// An instruction buffer that is refilled only when empty stops the warp after every fill.
@@ -257,6 +304,8 @@ impl<'a> Walk<'a> {
         if self.step.slots > 0 {
             self.end_step(StepEnd::Stretch);
         }
+        let unevenness = self.unevenness.mean(self.last);
+        self.steps[self.first..].iter_mut().for_each(|step| step.unevenness = unevenness);
         let last = self.last;
         let state = &mut self.state;
         let later = |at: u32| at.checked_sub(last).filter(|&left| left > 0);

@@ -3,7 +3,7 @@
 
 use crate::config::{BankConflicts, SharedSpec};
 use gpumodel_core::isa::{Access, AddressMode};
-use gpumodel_core::units::{SECTOR_BYTES, to_u8, to_u32, to_u64, to_usize};
+use gpumodel_core::units::{SECTOR_BYTES, WARP_LANES, to_u8, to_u32, to_u64, to_usize};
 
 /// Bytes of the line in which the sectors of one request lie.
 pub(crate) const LINE_BYTES: u64 = 128;
@@ -188,6 +188,38 @@ pub(crate) fn bank_passes(access: &Access, width: u64, shared: &SharedSpec) -> u
     seen.busiest()
 }
 
+/// Cycles in which the registers of a load of `width` bytes per lane come back, see
+/// [`SharedSpec::return_bytes`]; 0 without that bound.
+pub(crate) fn return_cycles(access: &Access, width: u32, shared: &SharedSpec) -> u32 {
+    if shared.return_bytes == 0 {
+        return 0;
+    }
+    let cycles = (width.div_ceil(4) * to_u32(LINE_BYTES)).div_ceil(shared.return_bytes);
+    if returns_packed(access, width, shared) { cycles.div_ceil(2) } else { cycles }
+}
+
+/// Whether two registers of a load of `width` bytes per lane come back as one, see
+/// [`SharedSpec::packs_returns`].
+pub(crate) fn returns_packed(access: &Access, width: u32, shared: &SharedSpec) -> bool {
+    shared.packs_returns && width > 4 && is_paired(access)
+}
+
+/// Whether all active lanes want what their neighbours want, or all what the lanes next but one
+/// want.
+fn is_paired(access: &Access) -> bool {
+    let mut addresses = [None; WARP_LANES];
+    for (lane, address) in access.active() {
+        addresses[to_usize(lane)] = Some(address);
+    }
+    let alike = |apart: usize| {
+        (0..addresses.len()).all(|lane| match (addresses[lane], addresses[lane ^ apart]) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        })
+    };
+    alike(1) || alike(2)
+}
+
 /// Passes that the distinct words of the access would need if they were spread evenly over the
 /// banks.
 #[cold]
@@ -278,7 +310,7 @@ pub(crate) fn interleave_local(
 
 #[cfg(test)]
 mod tests {
-    use super::{LineRequest, bank_passes, coalesce, interleave_local};
+    use super::{LineRequest, bank_passes, coalesce, interleave_local, return_cycles, to_u64};
     use crate::config::{BankConflicts, SharedSpec};
     use gpumodel_core::isa::{Access, AddressMode};
 
@@ -325,6 +357,24 @@ mod tests {
             banks: 32,
             bank_bytes,
             conflicts,
+            return_bytes: 0,
+            packs_returns: false,
+        }
+    }
+
+    #[test]
+    fn a_register_returns_per_cycle_and_pairs_of_lanes_pack_two() {
+        let mut spec = shared(BankConflicts::AllWords, 4);
+        assert_eq!(return_cycles(&strided(0, 0), 16, &spec), 0, "no bound");
+        spec.return_bytes = 128;
+        let cycles = |spec: &SharedSpec, access: &Access, width| return_cycles(access, width, spec);
+        assert_eq!([4, 8, 16].map(|width| cycles(&spec, &strided(0, 0), width)), [1, 2, 4]);
+        spec.packs_returns = true;
+        assert_eq!([4, 8, 16].map(|width| cycles(&spec, &strided(0, 0), width)), [1, 1, 2]);
+        for (apart, expected) in [(1, 2), (2, 2), (4, 4)] {
+            let mut access = Access::default();
+            access.set(u32::MAX, &std::array::from_fn(|lane| 16 * to_u64(lane & !apart)));
+            assert_eq!(cycles(&spec, &access, 16), expected, "{apart}");
         }
     }
 

@@ -314,6 +314,8 @@ impl Sm {
         if operands.waits {
             self.block(warp, Blocked::Barrier(operands.place));
         }
+        let begin = self.barriers_free.max(shared_state.queue.now());
+        self.barriers_free = begin + self.params.barrier_arrival;
         let resident = self.warp(warp);
         let (kernel, cta) = (resident.kernel, usize::from(resident.cta));
         let passes = !operands.waits && operands.warps == 0;
@@ -358,7 +360,8 @@ impl Sm {
             return;
         }
         let left = if warps > 0 { arrived - warps } else { 0 };
-        let next = shared_state.queue.now() + 1;
+        let taken = self.barriers_free.max(shared_state.queue.now());
+        let next = taken + self.params.barrier_cycles;
         for index in 0..self.ctas[place].as_ref().map_or(0, |cta| cta.warps.len()) {
             let Some((slot, warp)) = self.member(place, index) else { continue };
             let waits = warp.blocked == Blocked::Barrier(name);

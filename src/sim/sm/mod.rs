@@ -55,6 +55,8 @@ pub(crate) struct Sm {
     lsu: Lsu,
     /// Instruction caches, where the machine has them.
     fetch: Option<Fetch>,
+    /// When the barriers have taken all arrivals so far.
+    barriers_free: Cycle,
     counts: SmCounts,
     started: u64,
     /// Intervals that have just completed: warp and cycles ahead.
@@ -80,6 +82,7 @@ impl Sm {
             resources: CtaResources::whole(machine),
             lsu: Lsu::new(machine),
             fetch: machine.fetch.as_ref().map(|spec| Fetch::new(spec, machine)),
+            barriers_free: 0,
             counts: SmCounts::default(),
             started: 0,
             finished: Vec::new(),

@@ -30,6 +30,10 @@ pub(super) struct Params {
     pub(super) memory_issue: u64,
     /// See [`crate::config::SmSpec::exit_cycles`].
     pub(super) exit_cycles: u64,
+    /// See [`crate::config::SmSpec::barrier_cycles`].
+    pub(super) barrier_cycles: u64,
+    /// See [`crate::config::SmSpec::barrier_arrival_cycles`].
+    pub(super) barrier_arrival: u64,
 }
 
 impl Params {
@@ -67,6 +71,8 @@ impl Params {
             placement: machine.sm.warp_placement,
             memory_issue: u64::from(machine.sm.memory_issue_cycles),
             exit_cycles: u64::from(machine.sm.exit_cycles),
+            barrier_cycles: u64::from(machine.sm.barrier_cycles.max(1)),
+            barrier_arrival: u64::from(machine.sm.barrier_arrival_cycles),
         }
     }
 }

@@ -272,7 +272,7 @@ impl Warp {
         counts: &mut KernelCounts,
         interval: &mut IssueInterval,
     ) -> Option<IntervalEnd> {
-        interval.add(step.cycles, step.slots, &step.demand, step.gaps);
+        interval.add(step);
         if let Some(log) = &mut self.log {
             log.add(self.stretch, step);
         }

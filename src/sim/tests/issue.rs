@@ -15,7 +15,7 @@ fn lone(policy: &str, active_warps: &str) -> Resolved {
         ("sm.policy", policy),
         ("sm.active_warps", active_warps),
         ("fetch.inner_caches", "1"),
-        ("sm.knee_loss_percent", "0"),
+        ("sm.contention", "false"),
         ("dispatch.cta_launch_cycles", "1"),
     ];
     let mut resolved = named("v100", &keys);

@@ -10,7 +10,9 @@ use crate::gpu::shared_state::SharedState;
 use crate::interval::{Decoded, SlotId};
 use crate::memory::packet::{Operation, RequestKind, Target};
 use crate::sm::Sm;
-use crate::sm::coalesce::{LINE_BYTES, bank_passes, coalesce, interleave_local};
+use crate::sm::coalesce::{
+    LINE_BYTES, bank_passes, coalesce, interleave_local, return_cycles, returns_packed,
+};
 use crate::sm::lsu::queue::{Entry, Route};
 use crate::sm::warp::Warp;
 
@@ -98,6 +100,8 @@ impl Sm {
         let access = &self.lsu.access;
         let bytes = access.mask.count_ones() * decoded.width;
         let wide = bytes.div_ceil(self.params.l1_banks * to_u32(SECTOR_BYTES)).max(1);
+        let packed = returns_packed(access, decoded.width, &self.params.shared);
+        let wide = if packed { wide.div_ceil(2) } else { wide };
         match space {
             // Words of the lanes lie side by side.
             Space::Local => wide,
@@ -105,6 +109,18 @@ impl Sm {
                 wide.max(bank_passes(access, u64::from(decoded.width), &self.params.shared))
             }
         }
+    }
+
+    /// Cycles in which shared memory is busy with an access: passes over the banks, and of loads
+    /// the way back to the registers.
+    fn shared_passes(&self, decoded: &AccessKind) -> u32 {
+        let access = &self.lsu.access;
+        let passes = bank_passes(access, decoded.shared_width(), &self.params.shared);
+        let returns = matches!(decoded.effect, Effect::Load(_)) && !decoded.matrix;
+        if !returns {
+            return passes;
+        }
+        passes.max(return_cycles(access, decoded.width, &self.params.shared))
     }
 
     fn queue_lines(
@@ -116,8 +132,7 @@ impl Sm {
         let mut lines = self.lsu.queue.list();
         let width = u64::from(decoded.width);
         if space == Space::Shared {
-            let passes = bank_passes(&self.lsu.access, decoded.shared_width(), &self.params.shared);
-            return (Route::Shared { passes: passes.max(1) }, lines);
+            return (Route::Shared { passes: self.shared_passes(decoded).max(1) }, lines);
         }
         if space == Space::Local {
             let slot = u64::from(self.id) * u64::from(self.params.max_warps) + u64::from(warp);

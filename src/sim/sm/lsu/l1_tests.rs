@@ -48,6 +48,8 @@ fn shared(bytes: u32) -> SharedSpec {
         banks: 32,
         bank_bytes: 4,
         conflicts: BankConflicts::AllWords,
+        return_bytes: 0,
+        packs_returns: false,
     }
 }
 

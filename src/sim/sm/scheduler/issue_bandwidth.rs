@@ -37,12 +37,21 @@ pub(in crate::sm) struct Claim {
     pub(in crate::sm) age: u64,
     /// Given rate, 0 to 1.
     pub(in crate::sm) rate: f32,
+    /// How unevenly its instructions come, 0 to 1.
+    pub(in crate::sm) unevenness: f32,
+    /// Resources that one of its instructions occupies for several cycles, one bit each.
+    pub(in crate::sm) lasting: u16,
 }
 
 impl Claim {
     /// The claim of a warp that came as number `age`, not yet given a rate.
     pub(in crate::sm) fn new(density: PerResource, age: u64) -> Self {
-        Self { density, every: 1.0 / density[ISSUE], age, rate: 0.0 }
+        Self { density, every: 1.0 / density[ISSUE], age, rate: 0.0, unevenness: 0.0, lasting: 0 }
+    }
+
+    /// The same of an interval whose instructions come unevenly.
+    pub(in crate::sm) fn uneven(self, unevenness: f32, lasting: u16) -> Self {
+        Self { unevenness, lasting, ..self }
     }
 
     /// The same claim of a warp that has come back, as number `age`.
@@ -156,38 +165,6 @@ fn most(left: &PerResource, density: &PerResource) -> f32 {
     least.into_iter().fold(1.0, f32::min)
 }
 
-/// Slows claims down where the demand on a resource comes near its capacity:
-/// instructions do not come evenly, so that a unit is at times idle and at times
-/// asked by several. `loss` is what is lost of the throughput where demand just
-/// equals capacity; the throughput follows a curve between demand (far below) and
-/// capacity (far above). Who is alone on a resource loses nothing there.
-pub(in crate::sm) fn ease(claims: &mut [Claim], capacity: &PerResource, loss: f32) {
-    if loss <= 0.0 || claims.len() < 2 {
-        return;
-    }
-    let total = demand(claims.iter());
-    let mut users = [0.0_f32; RESOURCES];
-    for claim in claims.iter() {
-        for (count, density) in users.iter_mut().zip(&claim.density) {
-            *count += f32::from(u8::from(*density > 0.0));
-        }
-    }
-    let mut factors = [1.0_f32; RESOURCES];
-    for (resource, factor) in factors.iter_mut().enumerate() {
-        if users[resource] > 1.0 {
-            let demand = total[resource] / capacity[resource];
-            let bend = loss * loss * (1.0 - 1.0 / users[resource]) * demand * demand.min(1.0);
-            let apart = (1.0 - demand) / 2.0;
-            let taken = f32::midpoint(1.0, demand) - (apart * apart + bend).sqrt();
-            *factor = (taken / demand.min(1.0)).min(1.0);
-        }
-    }
-    for claim in claims {
-        let uses = claim.density.iter().zip(&factors).filter(|(density, _)| **density > 0.0);
-        claim.rate *= uses.map(|(_, factor)| *factor).fold(1.0, f32::min);
-    }
-}
-
 /// Raises one instruction rate for all, from pace to pace of the `open` claims
 /// (slowest first), each of which stays at its own; where a resource fills up in
 /// between, fixes its users there and goes on with the others. `slope` is what all
@@ -266,7 +243,7 @@ fn close(
 
 #[cfg(test)]
 mod tests {
-    use super::{Claim, ISSUE, IssueOrder, PerResource, RESOURCES, ease, max_min_fair, one_by_one};
+    use super::{Claim, ISSUE, IssueOrder, PerResource, RESOURCES, max_min_fair, one_by_one};
     use crate::config::SchedulerPolicy;
     use crate::sm::scheduler::policy::{L1Feedback, ReadyWarp, Sharing, named};
 
@@ -350,26 +327,6 @@ mod tests {
     fn many_warps_share_what_there_is() {
         let claims: Vec<Claim> = (0..200).map(|age| claim(age, 0.5, 0.0)).collect();
         close(&rates(&claims, SchedulerPolicy::Lrr), &[0.01; 200]);
-    }
-
-    #[test]
-    fn what_is_lost_at_the_knee_fades_on_both_sides() {
-        let throughput = |each: f32| {
-            let mut claims = vec![claim(0, each, 0.0); 64];
-            share_out(&mut claims, SchedulerPolicy::Lrr);
-            ease(&mut claims, &[1.0; RESOURCES], 0.1);
-            claims.iter().map(|c| c.rate * each).sum::<f32>()
-        };
-        assert!((throughput(1.0 / 64.0) - 0.9).abs() < 2e-3, "{}", throughput(1.0 / 64.0));
-        assert!(throughput(0.4 / 64.0) > 0.39 && throughput(0.2 / 64.0) > 0.199);
-        assert!(throughput(4.0 / 64.0) > 0.98);
-        let mut lone = [Claim { rate: 1.0, ..claim(0, 1.0, 1.0) }];
-        ease(&mut lone, &[1.0; RESOURCES], 0.1);
-        close(&[lone[0].rate], &[1.0]);
-        let mut apart =
-            [claim(0, 0.01, 1.0), claim(1, 0.01, 0.0)].map(|c| Claim { rate: 1.0, ..c });
-        ease(&mut apart, &[1.0; RESOURCES], 0.1);
-        close(&[apart[0].rate, apart[1].rate], &[1.0, 1.0]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What a warp hands to its scheduler, and what is left of it.
 
 use crate::counters::{KernelCounts, StallStack};
-use crate::interval::{Demand, Gaps};
+use crate::interval::{Gaps, Step};
+use crate::sm::scheduler::contention::contend;
 use crate::sm::scheduler::issue_bandwidth::{
-    Claim, ISSUE, PerResource, RESOURCES, ease, fits, max_min_fair, one_by_one,
+    Claim, ISSUE, PerResource, RESOURCES, fits, max_min_fair, one_by_one,
 };
 use crate::sm::scheduler::policy::Sharing;
 use crate::sm::scheduler::stall_accounting::{Tally, Wait, Waiting, lost_by};
@@ -14,6 +15,10 @@ use crate::sm::scheduler::warp_losses::WarpLosses;
 pub(in crate::sm) struct IssueInterval {
     /// Cycles alone.
     pub(in crate::sm) cycles: f64,
+    /// The sum over instructions of [`Step::unevenness`].
+    pub(in crate::sm) unevenness: f64,
+    /// See [`Step::lasting`].
+    pub(in crate::sm) lasting: u16,
     /// Instructions.
     pub(in crate::sm) slots: u32,
     /// Cycles asked of each unit.
@@ -24,8 +29,11 @@ pub(in crate::sm) struct IssueInterval {
 
 impl IssueInterval {
     /// Adds a step to the interval.
-    pub(in crate::sm) fn add(&mut self, cycles: f32, slots: u32, demand: &Demand, gaps: Gaps) {
+    pub(in crate::sm) fn add(&mut self, step: &Step) {
+        let Step { cycles, unevenness, lasting, slots, ref demand, gaps, .. } = *step;
+        self.lasting |= lasting;
         self.cycles += f64::from(cycles);
+        self.unevenness += f64::from(unevenness) * f64::from(slots);
         self.slots += slots;
         for (sum, &asked) in self.demand.iter_mut().zip(demand) {
             *sum += u32::from(asked);
@@ -38,6 +46,7 @@ impl IssueInterval {
     /// Adds what has been added since it was as in `before`, `times` more times.
     pub(in crate::sm) fn add_since(&mut self, before: &Self, times: u32) {
         self.cycles += f64::from(times) * (self.cycles - before.cycles);
+        self.unevenness += f64::from(times) * (self.unevenness - before.unevenness);
         let more = |sum: &mut u32, before: u32| *sum += times * (*sum - before);
         more(&mut self.slots, before.slots);
         for (sum, &before) in self.demand.iter_mut().zip(&before.demand) {
@@ -206,13 +215,13 @@ impl IssueIntervals {
         }
     }
 
-    /// Gives each its rate: the one at `first` goes before all others. At the knee of a
-    /// resource `knee_loss` is lost, see [`ease`].
+    /// Gives each its rate: the one at `first` goes before all others. Where `contended`, they
+    /// wait for each other, see [`contend`].
     pub(in crate::sm) fn share(
         &mut self,
         capacity: &PerResource,
         first: Option<usize>,
-        knee_loss: f32,
+        contended: bool,
     ) {
         self.halt();
         let Self { claims, turns, moving, order, .. } = self;
@@ -230,7 +239,9 @@ impl IssueIntervals {
                 moving.sort_unstable();
             }
         }
-        ease(&mut self.claims, capacity, knee_loss);
+        if contended {
+            contend(&mut self.claims, capacity);
+        }
     }
 
     /// Cycles until the first of them ends; infinite when none moves.
@@ -426,7 +437,7 @@ mod issue_intervals_tests {
     }
 
     fn check(intervals: &mut IssueIntervals, first: Option<usize>) {
-        intervals.share(&[1.0; RESOURCES], first, 0.0);
+        intervals.share(&[1.0; RESOURCES], first, false);
         let found: Vec<f32> = intervals.claims.iter().map(|claim| claim.rate).collect();
         let expected = plainly(intervals, first);
         let near = found.iter().zip(&expected).all(|(f, e)| (f - e).abs() < 1e-3);
@@ -444,7 +455,7 @@ mod issue_intervals_tests {
             let running = Running { warp, kernel: 0, left, gaps: [0.0; 3] };
             let age = 9 - u64::from(warp);
             intervals.enter(running, Claim::new(density, age), age);
-            intervals.share(&[1.0; RESOURCES], None, 0.0);
+            intervals.share(&[1.0; RESOURCES], None, false);
         };
         come(&mut intervals, 0, 10.0);
         intervals.advance(10.0);

@@ -114,10 +114,9 @@ impl IssueStage {
     /// The idle stage of SM `sm` of `machine`.
     pub(in crate::sm) fn new(sm: u16, machine: &Machine) -> Self {
         let capacity = capacity(machine);
-        #[allow(clippy::cast_possible_truncation, reason = "a small ratio")]
-        let loss = (f64::from(machine.sm.knee_loss_percent) / 100.0) as f32;
-        let SmSpec { policy, active_warps, .. } = machine.sm;
-        let scheduler = || Scheduler::new(named(policy, active_warps), capacity).losing(loss);
+        let SmSpec { policy, active_warps, contention, .. } = machine.sm;
+        let scheduler =
+            || Scheduler::new(named(policy, active_warps), capacity).contended(contention);
         let schedulers: Vec<Scheduler> = (0..machine.sm.schedulers).map(|_| scheduler()).collect();
         Self {
             sm,

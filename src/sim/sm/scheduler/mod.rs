@@ -5,6 +5,7 @@
 //! at the same moments.
 
 mod active_set;
+mod contention;
 mod gto;
 pub(in crate::sm) mod issue_bandwidth;
 pub(in crate::sm) mod issue_interval;
@@ -35,8 +36,8 @@ pub(in crate::sm) const NEVER: Cycle = Cycle::MAX;
 pub(in crate::sm) struct Scheduler {
     policy: Box<dyn WarpScheduler>,
     capacity: PerResource,
-    /// See [`ease`].
-    knee_loss: f32,
+    /// Warps wait for each other, see [`contention`].
+    contended: bool,
     /// The warps that it picks from, where these are not all.
     active: Option<ActiveSet>,
     /// By warp slot: the age of the warp there, and what the L1 has done for it; empty unless
@@ -69,7 +70,7 @@ impl Scheduler {
             intervals: IssueIntervals::new(policy.sharing()),
             policy,
             capacity,
-            knee_loss: 0.0,
+            contended: false,
             l1: Vec::new(),
             waiting: Vec::new(),
             since: 0,
@@ -95,10 +96,9 @@ impl Scheduler {
         self.losses.as_mut().map_or_else(StallStack::default, |losses| losses.take(warp, rest))
     }
 
-    /// The same, losing this share of its throughput where the demand on a
-    /// resource equals its capacity.
-    pub(in crate::sm) fn losing(self, knee_loss: f32) -> Self {
-        Self { knee_loss, ..self }
+    /// The same, whose warps wait for each other where `contended`.
+    pub(in crate::sm) fn contended(self, contended: bool) -> Self {
+        Self { contended, ..self }
     }
 
     /// Moves every interval on to `now` and books the slot-cycles.
@@ -149,7 +149,9 @@ impl Scheduler {
         let gaps =
             [gap(interval.gaps.fetch), gap(interval.gaps.registers), gap(interval.gaps.units)];
         let running = Running { warp, kernel, left: cycles - ahead, gaps };
-        if !self.go_on(running, Claim::new(density, age)) {
+        #[allow(clippy::cast_possible_truncation, reason = "a small ratio")]
+        let unevenness = (interval.unevenness / f64::from(interval.slots.max(1))) as f32;
+        if !self.go_on(running, Claim::new(density, age).uneven(unevenness, interval.lasting)) {
             return;
         }
         let slots = ahead * f64::from(issue / self.capacity[ISSUE]);
@@ -284,7 +286,7 @@ impl Scheduler {
         if self.held && self.intervals.pace() < self.capacity[ISSUE] {
             return self.intervals.halt();
         }
-        self.intervals.share(&self.capacity, first, self.knee_loss);
+        self.intervals.share(&self.capacity, first, self.contended);
     }
 
     /// Settles the rates and gives the cycle of the next completion.
