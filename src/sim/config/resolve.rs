@@ -20,6 +20,7 @@ use super::error::SpecError;
 use super::isa_table::IsaTable;
 use super::machine::Machine;
 use super::memory::file::{COMMON, LONGEST_CHAIN, is_file, text_and_base};
+use super::memory::layout::LAYOUT;
 use super::models::Models;
 
 /// A machine with everything that belongs to it.
@@ -143,7 +144,12 @@ impl Models {
                 let found = format!("`{COMMON}`, which only standards build on");
                 return Err(SpecError::value(place, key, "a memory standard, as hbm2", found));
             }
-            if !is_file(name) {
+            if folder == "memory/mappings" && name == LAYOUT {
+                if machine.dram.layout.is_none() {
+                    let found = format!("`{LAYOUT}`, and no section [dram.layout]");
+                    return Err(SpecError::value(place, key, "a mapping, as volta", found));
+                }
+            } else if !is_file(name) {
                 self.text(folder, name).map_err(|error| error.named_at(place, key))?;
             }
         }

@@ -104,14 +104,20 @@ impl Lanes<'_> {
         if matches!(self.mapping.hash, Hash::Fold(..)) {
             return 1 << ((bit - from) % width);
         }
-        let polynomial = POLYNOMIALS[to_usize(width - 1)];
-        // x^width first, then one factor of x per address bit.
-        let times_x = |power: u64| {
-            let next = power << 1;
-            if next >> width & 1 == 1 { (next & mask(width)) ^ polynomial } else { next }
-        };
-        (from..bit).fold(polynomial, |power, _| times_x(power))
+        polynomial_image(width, bit - from)
     }
+}
+
+/// The remainder of x^(`width` + `upper`) by the polynomial of degree `width` (1 to 12): the
+/// bits of a hash of so many bits that bit `upper` of what lies above is XORed onto.
+pub(super) fn polynomial_image(width: u32, upper: u32) -> u64 {
+    let polynomial = POLYNOMIALS[to_usize(width - 1)];
+    // x^width first, then one factor of x per address bit.
+    let times_x = |power: u64| {
+        let next = power << 1;
+        if next >> width & 1 == 1 { (next & mask(width)) ^ polynomial } else { next }
+    };
+    (0..upper).fold(polynomial, |power, _| times_x(power))
 }
 
 /// Where `bit` stands in a list.
