@@ -36,6 +36,7 @@ mod held_figures;
 mod hostile;
 mod hot;
 mod imports;
+mod imports_variants;
 mod looks;
 mod machine_memory;
 mod machine_verb;

@@ -168,7 +168,7 @@ impl Naive {
                 let address = line * u64::from(self.spec.line_bytes);
                 let upper = [13, 14, 15, 17, 19].map(|bit| address >> bit & 1);
                 let upper = (0..).zip(upper).fold(0, |all, (at, bit)| all | bit << at);
-                (line % 32 ^ upper) + if sets == 64 { (address >> 12 & 1) * 32 } else { 0 }
+                ((line % 32) ^ upper) + if sets == 64 { (address >> 12 & 1) * 32 } else { 0 }
             }
         };
         to_usize(set)

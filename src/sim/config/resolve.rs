@@ -84,6 +84,19 @@ impl Models {
         self.examined(name_or_path, overrides, OPTION)
     }
 
+    /// As [`Models::examine`], of the text of a machine file that `origin` names.
+    ///
+    /// # Errors
+    /// When the text cannot be read as a machine at all.
+    pub fn examine_text(
+        &self,
+        origin: &str,
+        text: &str,
+    ) -> Result<(Resolved, Vec<Problem>), SpecError> {
+        let node = Node::read_sourced(origin, text)?;
+        self.examined_tree(origin, self.with_bases("gpus", origin, node)?, &[])
+    }
+
     /// The same with what stands before each override where it was typed.
     fn examined(
         &self,
@@ -95,7 +108,17 @@ impl Models {
         for (key, value) in overrides {
             set(&mut tree, (key, value), option)?;
         }
-        complete(&mut tree, &name);
+        self.examined_tree(&name, tree, overrides)
+    }
+
+    /// The same of a tree that holds its overrides.
+    fn examined_tree(
+        &self,
+        name: &str,
+        mut tree: Node,
+        overrides: &[(String, String)],
+    ) -> Result<(Resolved, Vec<Problem>), SpecError> {
+        complete(&mut tree, name);
         let machine: Machine = tree.decode()?;
         let isa = IsaTable::load(self, &machine.isa)
             .map_err(|error| error.named_at(place_of(&tree, "isa"), "isa"))?;

@@ -40,10 +40,9 @@ impl Lanes<'_> {
         list.iter().copied().filter(|bit| self.usable >> bit & 1 == 1)
     }
 
-    /// Shift, mask and width of every part.
-    #[allow(clippy::type_complexity)]
-    pub(super) fn layout(&self) -> Result<([u32; PARTS], [u32; PARTS], [u32; PARTS]), String> {
-        let (mut shifts, mut masks, mut widths) = ([0; PARTS], [0; PARTS], [0; PARTS]);
+    /// Shift and width of every part.
+    pub(super) fn layout(&self) -> Result<([u32; PARTS], [u32; PARTS]), String> {
+        let (mut shifts, mut widths) = ([0; PARTS], [0; PARTS]);
         let mut at = 0;
         for part in 0..PARTS {
             let width =
@@ -55,11 +54,10 @@ impl Lanes<'_> {
                 return Err(format!("xor.{0} has more bits than fields.{0}", FIELDS[part]));
             }
             shifts[part] = at.min(63);
-            masks[part] = u32::try_from(mask(width)).expect("32 bits at most");
             widths[part] = width;
             at += width;
         }
-        Ok((shifts, masks, widths))
+        Ok((shifts, widths))
     }
 
     fn hash_width(&self) -> Result<u32, String> {

@@ -136,7 +136,7 @@ impl AddressMap {
         let (split, taken) = split(mapping, channels).map_err(unfit)?;
         let usable = !taken & mask(ADDRESS_BITS - free_bits(&split));
         let lanes = Lanes { mapping, slice, usable, ports: channels * slices };
-        let (shifts, masks, widths) = lanes.layout().map_err(unfit)?;
+        let (shifts, widths) = lanes.layout().map_err(unfit)?;
         let image = |bit: u32| lanes.image(bit, &shifts);
         let images: Vec<u64> = (0..64).map(image).collect();
         let packed: u32 = widths.iter().take(FIELDS.len()).sum();
@@ -151,25 +151,21 @@ impl AddressMap {
             _ if (channels * slices).is_power_of_two() => Spread::Xor,
             _ => Spread::Add,
         };
-        Ok(Self {
+        let parts = Parts {
             name: mapping.name.clone(),
-            channels,
-            kept: channels,
-            grain: grain(&split).unwrap_or(0),
-            slices,
-            slice_bits: slices.ilog2(),
+            counts: (channels, slices),
             spread,
             split,
             seen: mask(ADDRESS_BITS),
             request_bits: 0,
-            shifts,
-            masks,
-            tables: tables(&images),
-            inverse,
+            widths,
+            images,
             offset_bits: covered.trailing_zeros(),
             covered,
-            choosing: choosing(slice, taken),
-        })
+            slice: slice.to_vec(),
+            taken,
+        };
+        Ok(Self { inverse, ..Self::of_parts(parts) })
     }
 
     /// The same map for a part of the machine that has only `kept` of its channels:

@@ -325,9 +325,23 @@ impl Layout {
     /// Whether the pieces of a request, of 32 bytes each, lie side by side in one row by the
     /// letters alone.
     pub(super) fn keeps_requests(&self, letters: &Letters, shape: &Shape) -> bool {
-        let inside = SECTOR_SHIFT..shape.request_bytes.ilog2();
-        let below_channel = |bit: u32| self.channel_bit.is_none_or(|channel| channel > bit);
-        inside.into_iter().all(|bit| letters.column.contains(&bit) && below_channel(bit))
+        // Random indexing takes blocks of the channel's size over the slices of a channel.
+        let drawn = match self.partition_index {
+            PartitionIndex::Random => shape.slices.ilog2(),
+            _ => 0,
+        };
+        let mut inside = SECTOR_SHIFT..shape.request_bytes.ilog2();
+        let below_channel = |bit: u32| self.channel_bit.is_none_or(|channel| channel > bit + drawn);
+        inside.all(|bit| letters.column.contains(&bit) && below_channel(bit))
+    }
+
+    /// Whether a block of `request_bytes` lies side by side in one row of one slice.
+    pub(in crate::config) fn keeps_together(&self, shape: &Shape) -> bool {
+        Letters::read(&self.bits).is_ok_and(|letters| {
+            let slice_above =
+                letters.bank.first().is_none_or(|bit| 1 << bit >= shape.request_bytes);
+            slice_above && self.keeps_requests(&letters, shape)
+        })
     }
 
     /// Checks the letters and the channel bit against the channels of a machine.

@@ -1,5 +1,7 @@
 //! Does a layout send each address where the simulator's decoder does?
 
+#![allow(clippy::cast_possible_truncation, reason = "parts of a location are small numbers")]
+
 use proptest::prelude::*;
 
 use super::super::layout::{BankGroupBits, BankIndex, Layout, PartitionIndex, Shape, Unfit, draw};
@@ -290,7 +292,7 @@ fn lines_of_a_slice_lose_channel_and_slice() {
     // The simulator indexes the sets of its L2 by the quotient without the slice's bit.
     let map = layout(GDDR, Some(8), PartitionIndex::Linear).map(&shape(12, 2)).unwrap();
     let naive = |address: u64| {
-        let rest = (address >> 8) / 12 << 8 | address & 255;
+        let rest = ((address >> 8) / 12) << 8 | address & 255;
         rest >> 8 << 7 | rest & 127
     };
     for address in [0, 128, 256, 12 * 256 + 160, 0x1234_5660, 0x7_ffff_ffe0] {
