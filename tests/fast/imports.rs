@@ -166,3 +166,32 @@ fn the_committed_machines_are_what_the_importer_writes() {
         assert_eq!(import.unknown, Vec::<String>::new(), "{name}");
     }
 }
+
+/// Posted text, machine file.
+const POSTED: &[(&str, &str)] = &[
+    ("up-SM7_TITANV.config", "accelsim-titanv"),
+    ("up-SM75_RTX2060_S.config", "accelsim-rtx2060-s"),
+];
+
+#[test]
+fn the_machines_of_posted_texts_are_what_the_importer_writes() {
+    let posted = here().join("../shared/reference/cyclesim/configs-posted");
+    if !posted.is_dir() {
+        crate::skip::skipped("posted configurations not present");
+        return;
+    }
+    let models = gpumodel::models();
+    for (text, name) in POSTED {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("gpgpusim.config");
+        fs::copy(posted.join(text), &config).unwrap();
+        let description = models.machine(name, &[]).unwrap().machine.description;
+        let import = import_accelsim(&[config], &label(name, &description)).unwrap();
+        // The timing of units is from a trace.config, which is not among the posted texts.
+        let committed = &models.text("gpus", name).unwrap().text;
+        let from_text = committed.lines().skip(1).filter(|line| !line.contains("trace.config"));
+        let changed: Vec<&str> =
+            from_text.filter(|line| !import.text.lines().any(|own| own == *line)).collect();
+        assert_eq!(changed, Vec::<&str>::new(), "{name}: import it again");
+    }
+}
