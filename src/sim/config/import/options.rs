@@ -175,9 +175,11 @@ impl Options {
         Some(found.clone())
     }
 
-    /// Refuses files in which nothing was used: they configure something else.
+    /// Refuses files that configure something else: nothing was used, or, as in a
+    /// `trace.config`, only the timing of units.
     pub(super) fn check_used(&self) -> Result<(), SpecError> {
-        if !self.used.is_empty() {
+        let timing = |key: &String| ["-trace_", "-specialized_"].iter().any(|p| key.starts_with(p));
+        if !self.used.iter().all(timing) {
             return Ok(());
         }
         let (key, meaning) = ("-gpgpu_n_clusters".to_owned(), "SM clusters");
