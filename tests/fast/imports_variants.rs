@@ -178,6 +178,25 @@ prop_compose! {
     }
 }
 
+/// The options of a TITAN V, nearly.
+fn usual() -> Variant {
+    Variant {
+        channels: 24,
+        slices: 2,
+        indexing: 2,
+        address: format!("-gpgpu_mem_addr_mapping dramid@8;{HBM}"),
+        bank: (0, 1),
+        l1: L1[0],
+        l2: L2[0],
+        textures: false,
+        timing: TIMING[1],
+        bus: (16, 2, 2, 1),
+        adaptive: true,
+        network: 2,
+        queue: 64,
+    }
+}
+
 fn label() -> ImportLabel {
     ImportLabel { name: "variant".to_owned(), description: "made for the tests".to_owned() }
 }
@@ -190,8 +209,10 @@ fn imported(folder: &Path, text: &str) -> Result<(PathBuf, Machine), String> {
     fs::write(&file, &import.text).unwrap();
     let models = gpumodel::models();
     let (resolved, problems) = models.examine(file.to_str().unwrap(), &[]).unwrap();
-    assert!(problems.is_empty(), "{problems:?}\n{text}");
-    check_memory(&resolved.machine, &models).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    if let Some(problem) = problems.first() {
+        return Err(format!("written, but {problem}"));
+    }
+    check_memory(&resolved.machine, &models).map_err(|error| format!("written, but {error}"))?;
     Ok((file, resolved.machine))
 }
 
@@ -272,6 +293,70 @@ fn options_may_be_missing() {
     assert!(taken > 2 * refused, "{taken} taken, {refused} refused");
 }
 
+/// Options that `Variant::lines` leaves out.
+const MORE: [&str; 24] = [
+    "-gpgpu_kernel_launch_latency 5000",
+    "-gpgpu_TB_launch_latency 0",
+    "-gpgpu_max_insn_issue_per_warp 1",
+    "-gpgpu_num_sp_units 4",
+    "-gpgpu_num_dp_units 2",
+    "-gpgpu_num_int_units 4",
+    "-gpgpu_num_sfu_units 4",
+    "-gpgpu_num_reg_banks 16",
+    "-gpgpu_reg_file_port_throughput 2",
+    "-gpgpu_shmem_num_banks 32",
+    "-gpgpu_smem_latency 20",
+    "-gpgpu_l1_latency 20",
+    "-gpgpu_l1_banks 4",
+    "-gpgpu_l1_banks_byte_interleaving 32",
+    "-gpgpu_l1_cache_write_ratio 25",
+    "-gpgpu_pipeline_widths 4,4,4,4,4,4,4,4,4,4,8,4,4",
+    "-gpgpu_operand_collector_num_units_gen 8",
+    "-gpgpu_l2_rop_latency 160",
+    "-gpgpu_dram_partition_queues 64:64:64:64",
+    "-dram_latency 100",
+    "-icnt_in_buffer_limit 512",
+    "-icnt_out_buffer_limit 512",
+    "-trace_opcode_latency_initiation_sp 2,2",
+    "-specialized_unit_3 1,4,8,4,4,TENSOR",
+];
+
+/// `line` with its numbers, one after the other, replaced by `number`.
+fn with_numbers(line: &str, number: &str) -> Vec<String> {
+    let value = line.find(' ').unwrap_or(0);
+    let is_digit = |at: usize| line.as_bytes()[at].is_ascii_digit();
+    let starts = (value..line.len()).filter(|&at| is_digit(at) && !is_digit(at - 1));
+    let replaced = |start: usize| {
+        let end = (start..line.len()).find(|&at| !is_digit(at)).unwrap_or(line.len());
+        format!("{}{number}{}", &line[..start], &line[end..])
+    };
+    starts.map(replaced).collect()
+}
+
+#[test]
+fn any_number_is_written_as_it_passes_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: Vec<String> = usual().lines().into_iter().chain(MORE.map(str::to_owned)).collect();
+    let (mut taken, mut refused, mut wrong) = (0, 0, Vec::new());
+    for at in 0..lines.len() {
+        for number in
+            ["0", "1", "3", "64", "255", "4096", "100000", "16777216", "4294967295", "99999999999"]
+        {
+            for line in with_numbers(&lines[at], number) {
+                let mut changed = lines.clone();
+                changed[at].clone_from(&line);
+                match imported(folder.path(), &changed.join("\n")) {
+                    Ok(_) => taken += 1,
+                    Err(error) if error.contains("gpgpusim.config:") => refused += 1,
+                    Err(error) => wrong.push(format!("{line}: {error}")),
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(taken > 300 && refused > 300, "{taken} taken, {refused} refused");
+}
+
 #[test]
 fn missing_options_have_the_defaults_of_the_simulator() {
     let folder = tempfile::tempdir().unwrap();
@@ -288,62 +373,50 @@ fn missing_options_have_the_defaults_of_the_simulator() {
     assert_eq!((m.dram.timing["nbk"], m.dram.timing["CCDL"]), (4.0, 0.0));
 }
 
+/// Option, a value that cannot work, what the error expects instead.
+const REFUSED: &[(&str, &str, &str)] = &[
+    ("-gpgpu_memory_partition_indexing", "1", "a power of two of channels for xor"),
+    ("-gpgpu_memory_partition_indexing", "3", "32 channels for PAE"),
+    ("-gpgpu_memory_partition_indexing", "5", "custom"),
+    ("-gpgpu_memory_partition_indexing", "6", "0 linear, 1 xor"),
+    ("-gpgpu_n_sub_partition_per_mchannel", "3", "a power of two of sub-partitions"),
+    ("-gpgpu_n_sub_partition_per_mchannel", "0", "at least one sub-partition"),
+    ("-gpgpu_n_mem", "0", "a number from 1 to 1024"),
+    ("-gpgpu_mem_addr_mapping", "dramid@8;RRBB", "64 letters R, B, C, S, D or 0, found 4"),
+    ("-gpgpu_mem_addr_mapping", "chip@8;RRBB", "an address layout dramid@BIT;LETTERS"),
+    ("-gpgpu_cache:dl1", "S:4:128:64,L:T:m:L:C,A:512:8", "what a custom one (C) does"),
+    ("-gpgpu_cache:dl1", "S:4:128:64,L:T:m:L:P,A:512:8", "16, 32 or 64 sets"),
+    ("-gpgpu_cache:dl1", "S:4:128:64,L:T:m:L:H,A:512:8", "32 or 64 sets"),
+    ("-gpgpu_cache:dl1", "S:4:64:64,L:T:m:L:L,A:512:8", "lines of 128 bytes"),
+    ("-gpgpu_cache:dl1", "S:4:128:64,L:R:m:L:L,A:512:8", "a write policy T, B, E or L"),
+    ("-gpgpu_cache:dl1", "S:4:128:64,L:T:m:L:L,T:512:8", "MSHRs of a data cache"),
+    ("-gpgpu_cache:dl1", "S:4:128:0,L:T:m:L:L,A:512:8", "sets, ways, MSHRs and merges"),
+    ("-gpgpu_cache:dl2", "S:32:128:24,L:B:f:N:P,A:192:4", "allocation on a miss (m)"),
+    ("-gpgpu_cache:dl2", "S:32:128:24,L:T:s:L:P,A:192:4", "allocation on a miss (m)"),
+    ("-gpgpu_cache:dl2", "N:24:128:24,L:B:m:L:X,A:192:4", "a power of two of sets"),
+    ("-gpgpu_cache:dl2", "S:32:128", "S or N:sets:line:ways"),
+    ("-gpgpu_dram_timing_opt", "nbk=8:CCD=1", "RRD=CLOCKS among them"),
+    ("-gpgpu_dram_timing_opt", "nbk=8:XYZ=1", "instead of XYZ"),
+    ("-gpgpu_dram_timing_opt", "8:2:8:12:21:13:34:9:4:5:13", "at least the 16 banks"),
+    ("-gpgpu_dram_timing_opt", "0:2:8:12:21:13:34:9:4:5:13", "nbk from 1 to 64"),
+    ("-gpgpu_dram_timing_opt", "16:2:8:12:21:13:34:9:4:5:13:3", "nbkgrp"),
+    ("-dram_bnk_indexing_policy", "3", "0 linear, 1 xor or 2 IPoly"),
+    ("-dram_bnkgrp_indexing_policy", "2", "0 higher bits or 1 lower bits"),
+    ("-gpgpu_dram_burst_length", "0", "a number from 1 to 1024"),
+    ("-gpgpu_unified_l1d_size", "16", "KB that hold"),
+    ("-gpgpu_shmem_option", "0,8", "a size of at least the 32768 bytes"),
+    ("-network_mode", "3", "a number from 1 to 2"),
+    ("-gpgpu_num_sched_per_core", "5", "schedulers that divide the 64 warps"),
+    ("-gpgpu_scheduler", "warp_limiting:2:8", "lrr, gto"),
+    ("-gpgpu_clock_domains", "1000:0:1000:850", "four clocks in MHz"),
+];
+
 #[test]
 fn what_cannot_work_is_refused_at_its_option() {
     let folder = tempfile::tempdir().unwrap();
-    let lines = Variant {
-        channels: 24,
-        slices: 2,
-        indexing: 2,
-        address: format!("-gpgpu_mem_addr_mapping dramid@8;{HBM}"),
-        bank: (0, 1),
-        l1: L1[0],
-        l2: L2[0],
-        textures: false,
-        timing: TIMING[1],
-        bus: (16, 2, 2, 1),
-        adaptive: true,
-        network: 2,
-        queue: 64,
-    }
-    .lines();
+    let lines = usual().lines();
     imported(folder.path(), &lines.join("\n")).unwrap();
-    for (option, value, expected) in [
-        ("-gpgpu_memory_partition_indexing", "1", "a power of two of channels for xor"),
-        ("-gpgpu_memory_partition_indexing", "3", "32 channels for PAE"),
-        ("-gpgpu_memory_partition_indexing", "5", "custom"),
-        ("-gpgpu_memory_partition_indexing", "6", "0 linear, 1 xor"),
-        ("-gpgpu_n_sub_partition_per_mchannel", "3", "a power of two of sub-partitions"),
-        ("-gpgpu_n_sub_partition_per_mchannel", "0", "at least one sub-partition"),
-        ("-gpgpu_n_mem", "0", "a number from 1 to 1024"),
-        ("-gpgpu_mem_addr_mapping", "dramid@8;RRBB", "64 letters R, B, C, S, D or 0, found 4"),
-        ("-gpgpu_mem_addr_mapping", "chip@8;RRBB", "an address layout dramid@BIT;LETTERS"),
-        ("-gpgpu_cache:dl1", "S:4:128:64,L:T:m:L:C,A:512:8", "what a custom one (C) does"),
-        ("-gpgpu_cache:dl1", "S:4:128:64,L:T:m:L:P,A:512:8", "16, 32 or 64 sets"),
-        ("-gpgpu_cache:dl1", "S:4:128:64,L:T:m:L:H,A:512:8", "32 or 64 sets"),
-        ("-gpgpu_cache:dl1", "S:4:64:64,L:T:m:L:L,A:512:8", "lines of 128 bytes"),
-        ("-gpgpu_cache:dl1", "S:4:128:64,L:R:m:L:L,A:512:8", "a write policy T, B, E or L"),
-        ("-gpgpu_cache:dl1", "S:4:128:64,L:T:m:L:L,T:512:8", "MSHRs of a data cache"),
-        ("-gpgpu_cache:dl1", "S:4:128:0,L:T:m:L:L,A:512:8", "sets, ways, MSHRs and merges"),
-        ("-gpgpu_cache:dl2", "S:32:128:24,L:B:f:N:P,A:192:4", "allocation on a miss (m)"),
-        ("-gpgpu_cache:dl2", "S:32:128:24,L:T:s:L:P,A:192:4", "allocation on a miss (m)"),
-        ("-gpgpu_cache:dl2", "N:24:128:24,L:B:m:L:X,A:192:4", "a power of two of sets"),
-        ("-gpgpu_cache:dl2", "S:32:128", "S or N:sets:line:ways"),
-        ("-gpgpu_dram_timing_opt", "nbk=8:CCD=1", "RRD=CLOCKS among them"),
-        ("-gpgpu_dram_timing_opt", "nbk=8:XYZ=1", "instead of XYZ"),
-        ("-gpgpu_dram_timing_opt", "8:2:8:12:21:13:34:9:4:5:13", "at least the 16 banks"),
-        ("-gpgpu_dram_timing_opt", "0:2:8:12:21:13:34:9:4:5:13", "nbk from 1 to 64"),
-        ("-gpgpu_dram_timing_opt", "16:2:8:12:21:13:34:9:4:5:13:3", "nbkgrp"),
-        ("-dram_bnk_indexing_policy", "3", "0 linear, 1 xor or 2 IPoly"),
-        ("-dram_bnkgrp_indexing_policy", "2", "0 higher bits or 1 lower bits"),
-        ("-gpgpu_dram_burst_length", "0", "a number from 1 to 1024"),
-        ("-gpgpu_unified_l1d_size", "16", "KB that hold"),
-        ("-gpgpu_shmem_option", "0,8", "a size of at least the 32768 bytes"),
-        ("-network_mode", "3", "a number from 1 to 2"),
-        ("-gpgpu_num_sched_per_core", "5", "schedulers that divide the 64 warps"),
-        ("-gpgpu_scheduler", "warp_limiting:2:8", "lrr, gto"),
-        ("-gpgpu_clock_domains", "1000:0:1000:850", "four clocks in MHz"),
-    ] {
+    for (option, value, expected) in REFUSED {
         let at = lines.iter().position(|line| line.starts_with(&format!("{option} "))).unwrap();
         let mut changed = lines.clone();
         changed[at] = format!("{option} {value}");

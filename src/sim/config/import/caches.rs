@@ -14,6 +14,9 @@ const LONGEST: u32 = 99_999;
 /// Longest queue.
 const LONGEST_QUEUE: u32 = 1 << 20;
 
+/// Most bytes of all L1s, and of all slices of the L2.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// Outstanding misses of a cache that the configuration does not have: none of its requests waits
 /// for one.
 const NO_CACHE_ENTRIES: u32 = 4096;
@@ -50,7 +53,20 @@ pub(super) fn l1(
         'L' => "local-write-back",
         _ => return Err(levels.l1.entry.refuse("a write policy T, B, E or L")),
     };
+    let sms = options.or("-gpgpu_n_clusters", "10").number::<u32>()?
+        * options.or("-gpgpu_n_cores_per_cluster", "3").number::<u32>()?;
+    check_total(&levels.l1.entry, &line, ways.0, sms)?;
     geometry(sheet, levels, (&levels.l1.entry, &line), &ways, write)
+}
+
+/// Refuses more bytes in `caches` caches than any GPU has.
+fn check_total(entry: &Entry, line: &CacheLine, ways: u32, caches: u32) -> Result<(), SpecError> {
+    let factors = [line.sets, ways, line.line_bytes, caches].map(u64::from);
+    let total = factors.into_iter().fold(1, u64::saturating_mul);
+    if total <= MOST_BYTES {
+        return Ok(());
+    }
+    Err(entry.refuse(&format!("at most 1 GiB in all {caches} of these caches")))
 }
 
 /// Writes the banks of the L1. Whole lines lie in one bank each, beginning with the bank of
@@ -225,6 +241,7 @@ pub(super) fn l2(
         'E' => "write-evict",
         _ => return Err(entry.refuse("a write policy B, T or E")),
     };
+    check_total(entry, &line, line.ways, slices)?;
     geometry(sheet, levels, (entry, &line), &(line.ways, entry.cite()), write)
 }
 

@@ -9,6 +9,9 @@ use super::sheet::Sheet;
 /// Most SMs of a machine.
 const MOST_SMS: u32 = 4096;
 
+/// Clocks that DRAM has: beyond, the unit is probably wrong.
+const DRAM_MHZ: std::ops::RangeInclusive<f64> = 55.0..=50_000.0;
+
 /// Longest latency in cycles.
 const LONGEST: u32 = 99_999;
 
@@ -47,6 +50,9 @@ fn clocks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
         let mhz: f64 = entry.part(index)?;
         if !(0.001..100_000.0).contains(&mhz) {
             return Err(entry.refuse("four clocks in MHz, each below 100000"));
+        }
+        if *key == "dram_mhz" && !DRAM_MHZ.contains(&mhz) {
+            return Err(entry.refuse("four clocks in MHz, the last from 55 to 50000"));
         }
         sheet.published(key, format!("{mhz:?}"), &entry.cite());
     }

@@ -63,7 +63,8 @@ impl<'a> Wires<'a> {
             Some(bit) => divide(bit, shape.channels),
             None => Split::Bits(seen(&letters.channel)),
         };
-        let usable = ADDRESS_BITS - free_bits(&split);
+        // The address without its channel ends earlier, but not below the channel's bit.
+        let usable = (ADDRESS_BITS - free_bits(&split)).max(layout.channel_bit.unwrap_or(0));
         let outside = |bit: &u32| *bit >= SECTOR_SHIFT;
         let column = seen(&letters.column).into_iter().filter(outside).collect();
         let none = letters.none.iter().copied().filter(outside);

@@ -213,9 +213,14 @@ proptest! {
 
     #[test]
     fn two_addresses_of_a_channel_never_meet(
-        channels in 1_u32..160, pair in prop::array::uniform2(0_u64..1 << 47)
+        channels in 1_u32..160,
+        channel_bit in 5_u32..47,
+        pair in prop::array::uniform2(0_u64..1 << 47),
+        near in 0_u32..47,
     ) {
-        let layout = layout(HBM, Some(8), PartitionIndex::Linear);
+        let layout = layout(HBM, Some(channel_bit), PartitionIndex::Linear);
+        // Either any two, or two that differ in one bit.
+        let pair = if near < 5 { pair } else { [pair[0], pair[0] ^ 1 << near] };
         let map = layout.map(&shape(channels, 2)).unwrap();
         let [one, other] = pair.map(|address| address / 32 * 32);
         prop_assert_eq!(map.locate(one) == map.locate(other), one == other);
