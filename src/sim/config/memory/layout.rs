@@ -210,8 +210,8 @@ impl Layout {
                 if channels == 1 || polynomial_bits(self.polynomial_places(shape)).is_none() =>
             {
                 unfit(
-                    "for IPoly 16, 32 or 64 sub-partitions with the channels rounded up to a \
-                     power of two",
+                    "16, 32 or 64 sub-partitions for IPoly, the channels rounded up to a power \
+                     of two",
                 )
             }
             PartitionIndex::Random if self.channel_bit.is_none() => {
