@@ -95,6 +95,7 @@ mod together;
 mod trace_bad_input;
 mod trace_cache;
 mod trace_events;
+mod trace_faults;
 mod trace_filters;
 mod trace_generated;
 mod trace_golden;
