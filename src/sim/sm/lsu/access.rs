@@ -40,6 +40,13 @@ impl Sm {
             return;
         }
         let decoded = profile.decoded(instruction).clone_for_access();
+        if decoded.reaches_global() && self.lsu.access.has_null() {
+            counts.null_accesses += 1;
+            counts.null_lanes += u64::from(self.lsu.access.drop_null());
+            if self.lsu.access.mask == 0 {
+                return;
+            }
+        }
         let space = self.resolve(&decoded, kernel, shared_state);
         let resident = self.warp(warp);
         let target = resident.target(decoded.effect, slot, space, now);
@@ -184,6 +191,11 @@ impl Warp {
 }
 
 impl AccessKind {
+    /// Whether its addresses may be of global memory, where nothing lies at address 0.
+    fn reaches_global(&self) -> bool {
+        matches!(self.effect.space(), None | Some(Space::Global | Space::Generic))
+    }
+
     /// Bytes that a lane reads or writes of shared memory.
     fn shared_width(&self) -> u64 {
         if self.matrix { MATRIX_ROW_BYTES } else { u64::from(self.width) }
