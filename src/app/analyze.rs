@@ -36,6 +36,8 @@ pub struct AnalyzeRequest {
     pub machine: OsString,
     /// Machine keys that `--set` overrides.
     pub overrides: Vec<(String, String)>,
+    /// Damaged files of traces are skipped and counted, in the notes too.
+    pub skip_damaged: bool,
     /// Selects the launches and CTAs that run.
     pub filter: Filter,
     /// Schemes under which the applications run together, each as `name` or
@@ -89,6 +91,7 @@ impl AnalyzeRequest {
             apps,
             machine: machine.into(),
             overrides: Vec::new(),
+            skip_damaged: false,
             filter: Filter::default(),
             schemes: Vec::new(),
             until: Ending::default(),
@@ -367,7 +370,9 @@ fn open(
 ) -> Result<Vec<App>, RunError> {
     let (models, cache) = (request.models.as_deref(), &request.cache);
     let open = |(number, typed): (usize, &AppName)| {
-        let opened = App::open(typed, models, cache, watch.converting()).and_then(|mut app| {
+        let (skip, progress) = (request.skip_damaged, watch.converting());
+        let opened = App::open_skipping(skip, typed, (models, cache), progress);
+        let opened = opened.and_then(|mut app| {
             app.narrow(&request.filter)?;
             Ok(app)
         });

@@ -143,6 +143,11 @@ pub fn default_name(path: &Path) -> String {
     remembered.unwrap_or_else(|| source_name(path))
 }
 
+/// What a user should know of a store whose source had so many damaged files.
+pub(super) fn skipped(files: u64) -> String {
+    format!("{files} damaged trace file(s) were skipped; results are those of the others alone")
+}
+
 /// An application ready to run.
 #[derive(Debug)]
 pub struct App {
@@ -168,7 +173,18 @@ impl App {
         cache: &Path,
         progress: &dyn Progress,
     ) -> Result<Self, RunError> {
-        let made = AppStore::find_or_create(typed, models, cache, progress)?;
+        Self::open_skipping(false, typed, (models, cache), progress)
+    }
+
+    /// The same, where damaged files of a trace may be skipped and counted
+    /// ([`Store::skipped_files`]).
+    pub(super) fn open_skipping(
+        damaged: bool,
+        typed: &AppName,
+        (models, cache): (Option<&Path>, &Path),
+        progress: &dyn Progress,
+    ) -> Result<Self, RunError> {
+        let made = AppStore::create(damaged, typed, (models, cache), progress)?;
         let store = Store::open(&made.path)?;
         Ok(Self { name: typed.name.clone(), store, warnings: made.warnings })
     }
@@ -206,6 +222,16 @@ impl AppStore {
         cache: &Path,
         progress: &dyn Progress,
     ) -> Result<Self, RunError> {
+        Self::create(false, typed, (models, cache), progress)
+    }
+
+    /// The same, which may skip damaged files of a trace.
+    fn create(
+        skip_damaged: bool,
+        typed: &AppName,
+        (models, cache): (Option<&Path>, &Path),
+        progress: &dyn Progress,
+    ) -> Result<Self, RunError> {
         let path = &typed.path;
         if let Some(workload) = model(path) {
             let (path, warnings) = model_store(scaled(workload)?, models, cache, progress)?;
@@ -217,7 +243,7 @@ impl AppStore {
         if Store::recognise(path) {
             return Ok(Self { path: path.clone(), warnings: Vec::new() });
         }
-        let (path, warnings) = trace_store(path, cache, progress)?;
+        let (path, warnings) = trace_store((path, skip_damaged), cache, progress)?;
         Ok(Self { path, warnings })
     }
 
@@ -238,7 +264,11 @@ impl AppStore {
         if !path.exists() {
             return Err(RunError::NoApp { path: path.clone(), hint: hint(path) });
         }
-        if Store::recognise(path) { Ok(Some(path.clone())) } else { cached_trace(path, cache) }
+        if Store::recognise(path) {
+            Ok(Some(path.clone()))
+        } else {
+            cached_trace((path, false), cache)
+        }
     }
 }
 

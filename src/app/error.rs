@@ -295,6 +295,7 @@ impl RunError {
                 source,
                 MachineError::CtaTooLarge { .. }
                     | MachineError::Unsupported(_)
+                    | MachineError::LostArrival(_)
                     | MachineError::Starved { .. }
             ),
             Self::Law { .. }

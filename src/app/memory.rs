@@ -1,7 +1,7 @@
 //! The memory of a machine: its standard and address map, checked against each other.
 
 use gpumodel_core::models::ModelFiles;
-use gpumodel_sim::config::{AddressMap, Machine, Mapping, MemoryStandard, SpecError};
+use gpumodel_sim::config::{AddressMap, Machine, MemoryStandard, SpecError};
 
 /// The largest ratio of a memory's clock to that of its standard: Accel-Sim's A100 runs HBM2 at
 /// 7.1 times, a wrong unit is off by 1000.
@@ -31,9 +31,7 @@ impl Memory {
     pub(super) fn load(machine: &Machine, models: &ModelFiles) -> Result<Self, SpecError> {
         let dram = &machine.dram;
         let standard = MemoryStandard::load(&dram.standard, models, &dram.timing)?;
-        let mapping = Mapping::load(&dram.mapping, models)?;
-        let map = mapping.for_machine(dram.channels, machine.l2.slices / dram.channels)?;
-        map.fits(&standard)?;
+        let map = AddressMap::of_machine(machine, &standard, models)?;
         if machine.l2.cache.line_bytes < standard.bytes_per_access {
             return Err(SpecError::InconsistentMemory {
                 name: standard.name,
@@ -43,7 +41,7 @@ impl Memory {
                 ),
             });
         }
-        check_sectors(machine, &mapping, &map)?;
+        check_sectors(machine, &map)?;
         check_width(machine, &standard)?;
         let standard_mhz = standard.clock_khz as f64 / 1000.0;
         let mhz = machine.clocks.dram_mhz.unwrap_or(standard_mhz);
@@ -54,13 +52,13 @@ impl Memory {
 }
 
 /// Checks that each sector of the caches lies in one row.
-fn check_sectors(machine: &Machine, mapping: &Mapping, map: &AddressMap) -> Result<(), SpecError> {
+fn check_sectors(machine: &Machine, map: &AddressMap) -> Result<(), SpecError> {
     let bytes = machine.l2.cache.sector_bytes;
     if map.keeps_whole(u64::from(bytes)) {
         return Ok(());
     }
     Err(SpecError::InconsistentMemory {
-        name: mapping.name.clone(),
+        name: machine.dram.mapping.clone(),
         problem: format!(
             "it spreads the {bytes} bytes over channels, slices or rows that {} fetches as one: \
              set l1.cache.sector_bytes and l2.cache.sector_bytes to 32, or name another dram.mapping",

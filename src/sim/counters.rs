@@ -298,6 +298,10 @@ pub struct KernelCounts {
     pub assumed_waits: u64,
     /// Accesses through generic addresses.
     pub generic_accesses: u64,
+    /// Warp instructions with active lanes at address 0 of global memory, which access nothing.
+    pub null_accesses: u64,
+    /// Those lanes.
+    pub null_lanes: u64,
     /// Passes over the banks of shared memory.
     pub shared_passes: u64,
     /// L1 sector requests.
@@ -425,7 +429,7 @@ impl KernelCounts {
 
     /// The counts that grow with the CTAs, except those by unit, of the L1 and L2, and of reads
     /// from DRAM.
-    fn growing(&mut self) -> [&mut u64; 18] {
+    fn growing(&mut self) -> [&mut u64; 20] {
         let fetch = &mut self.fetch;
         let constant = &mut self.constant;
         [
@@ -433,6 +437,8 @@ impl KernelCounts {
             &mut self.thread_instructions,
             &mut self.unknown_opcodes,
             &mut self.generic_accesses,
+            &mut self.null_accesses,
+            &mut self.null_lanes,
             &mut self.assumed_barriers,
             &mut self.assumed_waits,
             &mut fetch.inner_lines,

@@ -47,7 +47,7 @@ pub use counters::{
 };
 pub use facts::machine_facts;
 pub use gpu::app::{AppMoved, AppOutcome, Command, End, Load};
-pub use gpu::error::MachineError;
+pub use gpu::error::{LostArrival, LostBarrier, MachineError};
 pub use gpu::feed::{Feed, FeedError, Program, Stream, WarpStream};
 pub use gpu::outcome::Outcome;
 pub use gpu::setup::{Part, Setup};

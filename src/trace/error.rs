@@ -71,6 +71,27 @@ pub enum TraceError {
 }
 
 impl TraceError {
+    /// Whether the file itself is damaged: what it holds is not what its format says, or
+    /// cannot be decompressed.
+    pub(super) fn is_damage(&self) -> bool {
+        match self {
+            Self::Text { .. } | Self::Bytes { .. } => true,
+            Self::Io { what, source, .. } => {
+                let other = [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied];
+                *what == "read" && !other.contains(&source.kind())
+            }
+            Self::Store { .. } | Self::Output(_) | Self::Workload(_) | Self::Request(_) => false,
+        }
+    }
+
+    /// The error with what caused it, on one line.
+    pub(super) fn whole(&self) -> String {
+        match self {
+            Self::Io { source, .. } => format!("{self}: {source}"),
+            _ => self.to_string(),
+        }
+    }
+
     /// An operating-system error with its file.
     pub(super) fn io(what: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { what, path: path.to_path_buf(), source }

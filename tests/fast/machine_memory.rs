@@ -1,13 +1,12 @@
 //! Does every machine's memory fit the machine?
 
-use gpumodel::sim::config::{Machine, Mapping, MemoryStandard, SpecError};
+use gpumodel::sim::config::{AddressMap, Machine, MemoryStandard, SpecError};
 
 /// The inconsistencies, in words.
 fn unfit(machine: &Machine) -> Result<Option<String>, SpecError> {
     let dram = &machine.dram;
     let standard = MemoryStandard::load(&dram.standard, &gpumodel::models(), &dram.timing)?;
-    let map = Mapping::load(&dram.mapping, &gpumodel::models())?;
-    map.for_machine(dram.channels, machine.l2.slices / dram.channels)?.fits(&standard)?;
+    AddressMap::of_machine(machine, &standard, &gpumodel::models())?;
     let (said, found) = (f64::from(dram.channel_bytes_per_clock), standard.peak_bytes_per_clock());
     let differs = (said - found).abs() > 1e-9;
     Ok(differs.then(|| format!("{said} B per clock, {} has {found}", dram.standard)))

@@ -96,6 +96,8 @@ const PRINTED: &[(&str, f64, f64, u32)] = &[
     ("accelsim-qv100", 870.4, 6.0, 5120),
     ("accelsim-rtx3070", 448.1, 4.0, 5888),
     ("accelsim-rtx2060", 336.0, 3.0, 1920),
+    ("accelsim-titanv", 652.8, 4.5, 5120),
+    ("accelsim-rtx2060-s", 448.0, 4.0, 2176),
 ];
 
 #[test]

@@ -158,7 +158,7 @@ fn a_list_finds_traces_compressed_in_place() {
 fn a_list_without_a_kernel_names_the_skipped_lines() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    fs::write(at("kernelslist.g"), "# mine\nsub/kernel-1.traceg\n").unwrap();
+    fs::write(at("kernelslist.g"), "# mine\nsub/notes\n").unwrap();
     let said = to(&at("."), &at("a.gpt")).unwrap_err().to_string();
     assert!(said.contains("2 line(s) are neither") && said.contains("line 1"), "{said}");
 }

@@ -14,14 +14,14 @@ use super::results::key;
 use super::{DiskCache, Kind};
 use crate::RunError;
 
-/// The store of a trace with remarks: from `cache` if it is intact there and the source has not
-/// changed, else converted.
+/// The store of a trace, which may skip damaged files, with remarks: from `cache` if it is intact
+/// there and the source has not changed, else converted.
 pub(crate) fn trace_store(
-    path: &Path,
+    trace: (&Path, bool),
     cache: &Path,
     progress: &dyn Progress,
 ) -> Result<(PathBuf, Vec<String>), RunError> {
-    cached_or_made(source_key(path)?, cache, |stored| convert(path, stored, cache, progress))
+    cached_or_made(source_key(trace)?, cache, |stored| convert(trace, stored, cache, progress))
 }
 
 /// The store of a workload model at a scale: from `cache` if this build of the program has made
@@ -42,8 +42,11 @@ pub(crate) fn model_store(
 }
 
 /// The store of a trace in `cache`; `None` if it is not there or the source has changed.
-pub(crate) fn cached_trace(path: &Path, cache: &Path) -> Result<Option<PathBuf>, RunError> {
-    Ok(cached(source_key(path)?, cache))
+pub(crate) fn cached_trace(
+    trace: (&Path, bool),
+    cache: &Path,
+) -> Result<Option<PathBuf>, RunError> {
+    Ok(cached(source_key(trace)?, cache))
 }
 
 /// The store of a workload model at a scale in `cache`, if this build made it of the same text.
@@ -109,21 +112,21 @@ fn intact_notes(disk: &DiskCache, key: u128) -> Option<Vec<String>> {
 }
 
 fn convert(
-    path: &Path,
+    (path, skip_damaged): (&Path, bool),
     stored: &Path,
     cache: &Path,
     progress: &dyn Progress,
 ) -> Result<Vec<String>, RunError> {
     let inputs = vec![path.to_path_buf()];
     let output = stored.to_path_buf();
-    let request = ConvertRequest { inputs, output, ..ConvertRequest::default() };
+    let request = ConvertRequest { inputs, output, skip_damaged, ..ConvertRequest::default() };
     let report = gpumodel_trace::convert(&request, progress);
     report.map(|report| report.warnings).map_err(|error| cache_error(error, cache))
 }
 
 /// A hash that changes with the source or the program: names, sizes and modification times of
 /// the files that are read, also those of lists, and of every file in a folder.
-fn source_key(path: &Path) -> Result<u128, RunError> {
+fn source_key((path, skip_damaged): (&Path, bool)) -> Result<u128, RunError> {
     let unread = |source| TraceError::Io { what: "read", path: path.to_path_buf(), source };
     let full = path.canonicalize().map_err(unread)?;
     let sources = gpumodel_trace::sources(&[path.to_path_buf()])?;
@@ -138,6 +141,7 @@ fn source_key(path: &Path) -> Result<u128, RunError> {
     files.dedup();
     let mut hash = Xxh3::new();
     hash.update(concat!(env!("CARGO_PKG_VERSION"), "\n").as_bytes());
+    hash.update(if skip_damaged { b"skipping damaged files\n" } else { b"" });
     hash.update(full.as_os_str().as_encoded_bytes());
     for file in files {
         // Another file of the folder may be a broken link, or be removed meanwhile.

@@ -99,6 +99,9 @@ pub(crate) struct Arguments {
     csv: CsvArgument,
     #[command(flatten)]
     filter: FilterArguments,
+    /// Skips damaged files of traces: they are counted, and the record says so
+    #[arg(long)]
+    skip_damaged: bool,
     /// Overrides a key of the machine for this run
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
@@ -287,6 +290,7 @@ fn analyzed(
         machine: OsString::new(),
         overrides: arguments.set,
         filter: arguments.filter.into(),
+        skip_damaged: arguments.skip_damaged,
         schemes: arguments.scheme,
         until: arguments.until,
         window: arguments.window,

@@ -12,6 +12,7 @@ use super::output::alert;
 use super::progress::with_bar;
 use super::traces::replace_traces;
 use super::{Outcome, message};
+use crate::app::skipped;
 
 /// Converts NVBit-style traces to one memory-mapped store.
 #[derive(Debug, clap::Args)]
@@ -37,6 +38,9 @@ pub(crate) struct Arguments {
     to: OutputFormat,
     #[command(flatten)]
     filter: FilterArguments,
+    /// Skips damaged trace files: they are counted, and the store says so
+    #[arg(long)]
+    skip_damaged: bool,
     /// Writes into a folder with other contents, which stay where no name is the same
     #[arg(long)]
     force: bool,
@@ -54,8 +58,8 @@ enum OutputFormat {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let Arguments { inputs, output, filter, memory, to, force } = arguments;
-    let request = ConvertRequest { inputs, output, filter: filter.into(), memory };
+    let Arguments { inputs, output, filter, memory, to, force, skip_damaged } = arguments;
+    let request = ConvertRequest { inputs, output, filter: filter.into(), memory, skip_damaged };
     match to {
         OutputFormat::Store if request.inputs.iter().any(|input| Store::recognise(input)) => {
             return Err("an input is already a store; `--to traceg` writes one as text".into());
@@ -117,6 +121,9 @@ fn warn(warnings: &[String]) {
 
 fn report(done: &ConvertReport) {
     warn(&done.warnings);
+    if done.skipped > 0 {
+        alert(format_args!("warning: {}", skipped(done.skipped)));
+    }
     let ConvertReport { kernels, left_out, text_bytes, source_bytes, store_bytes, .. } = done;
     message(format_args!(
         "{kernels} kernel(s), {left_out} left out: {text_bytes} bytes of text, {source_bytes} as \

@@ -18,6 +18,7 @@ use super::options::cache_folder;
 use super::output::{alert, stdout, write_json};
 use super::progress::with_bar;
 use super::tables::{CsvArgument, width};
+use crate::app::skipped;
 use crate::{App, AppName, RunError};
 
 /// The tables, by name.
@@ -77,6 +78,8 @@ struct Document {
     unmodelled_instructions: u64,
     /// Launches of which only the accesses are known.
     memory_only_kernels: u64,
+    /// Damaged files of the trace that were skipped.
+    skipped_files: u64,
     footprint: Footprint,
     mix: Vec<MixRow>,
     kernels: Vec<KernelRow>,
@@ -212,6 +215,7 @@ fn document(store: &Store, verified: bool) -> Result<Document, TraceError> {
         warp_instructions: sum(|k| k.warp_instructions),
         thread_instructions: sum(|k| k.thread_instructions),
         unmodelled_instructions: all.open,
+        skipped_files: store.skipped_files(),
         memory_only_kernels: sum(|k| u64::from(k.memory_only)),
         footprint: footprint(&all),
         mix: mix(&all),
@@ -381,7 +385,7 @@ fn hundredths(value: f64) -> String {
     if value > 0.0 && value < 0.01 { "< 0.01".to_owned() } else { format!("{value:.2}") }
 }
 
-/// Writes how many kernels have only accesses.
+/// Writes how many kernels have only accesses, and how many files were skipped.
 fn accesses(document: &Document, out: &mut impl Write) -> io::Result<()> {
     if document.memory_only_kernels > 0 {
         writeln!(
@@ -391,6 +395,9 @@ fn accesses(document: &Document, out: &mut impl Write) -> io::Result<()> {
             document.memory_only_kernels,
             document.kernels.len()
         )?;
+    }
+    if document.skipped_files > 0 {
+        writeln!(out, "skipped    {}", skipped(document.skipped_files))?;
     }
     Ok(())
 }

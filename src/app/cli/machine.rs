@@ -1,5 +1,6 @@
 //! `gpumodel machine`: lists, shows, checks, imports and measures machine descriptions.
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
@@ -222,6 +223,7 @@ fn run_import(import: &Import) -> Outcome {
         .unwrap_or_else(|| "imported".to_owned());
     let label = ImportLabel { name, description: import.description.clone() };
     let made = import_accelsim(&import.files, &label)?;
+    check_import(import, &made.text)?;
     write_text(import.output.as_deref().unwrap_or(Path::new("-")), &made.text)?;
     let count = made.ignored.len();
     message(format_args!(
@@ -231,6 +233,34 @@ fn run_import(import: &Import) -> Outcome {
         .iter()
         .for_each(|option| alert(format_args!("unknown option, not used: {option}")));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses an imported machine that `machine check` would refuse, with the options that its
+/// values are from.
+fn check_import(import: &Import, text: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let models = crate::models(None)?;
+    let (resolved, problems) = models.examine_text("the imported machine", text)?;
+    let mut failed: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    if failed.is_empty()
+        && let Err(error) = check_memory(&resolved.machine, &models)
+    {
+        failed.push(error.to_string());
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let named = |key: &str| failed.iter().any(|problem| problem.contains(key));
+    let sources = resolved.provenance.iter().filter(|(key, _)| named(key));
+    let sources: Vec<String> =
+        sources.map(|(key, source)| format!("\n  {key}: {}", source.text)).collect();
+    let files: Vec<String> = import.files.iter().map(|file| file.display().to_string()).collect();
+    Err(format!(
+        "{}: expected a machine that the model has, found\n  {}{}",
+        files.join(", "),
+        failed.join("\n  "),
+        sources.concat()
+    )
+    .into())
 }
 
 /// Refuses to replace a file that an import did not write: machine files are written by hand.

@@ -5,8 +5,8 @@ use gpumodel_core::isa::{Effect, Instruction, Opcode, RegisterFile, Space, Unit}
 use gpumodel_core::units::to_usize;
 use gpumodel_feed::StoreFeed;
 use gpumodel_report::results::{AssumptionRecord, KernelRecord};
-use gpumodel_sim::Program;
 use gpumodel_sim::config::Machine;
+use gpumodel_sim::{KernelCounts, Program};
 use gpumodel_trace::TraceError;
 
 /// A static instruction with its context.
@@ -161,6 +161,7 @@ pub(crate) fn fill(
             .map(|(open, count)| record(open.what, open.effect, count, row.warp_instructions))
             .collect();
         row.memory_only = feed.memory_only(index);
+        found.append(&mut row.assumptions);
         found.extend(left_out(row).into_iter().chain(of_log(row)));
         found.sort_by_key(|open| std::cmp::Reverse(open.instructions));
         row.assumptions = found;
@@ -182,6 +183,13 @@ fn counts(program: &Program, executed: &[u64], machine: &Machine) -> Vec<u64> {
         }
     }
     counts
+}
+
+/// Active lanes at address 0 of global memory.
+pub(super) fn null(counts: &KernelCounts) -> Option<AssumptionRecord> {
+    let (instructions, all) = (counts.null_accesses, counts.warp_instructions);
+    let effect = "a fault of the tracer: these lanes access nothing";
+    (instructions > 0).then(|| record("active lane at address 0", effect, instructions, all))
 }
 
 /// The CTAs that a sample did not run.

@@ -7,6 +7,7 @@ use gpumodel_feed::StoreFeed;
 use gpumodel_sim::Outcome;
 use gpumodel_sim::config::Machine;
 
+use crate::app::skipped;
 use crate::{AnalyzeRequest, App, EndWhen, Ending};
 
 /// A window of fewer launch latencies makes targets depend mostly on the latency.
@@ -61,9 +62,17 @@ impl Notes {
         let name = &app.name;
         self.of_opcodes(name, feed, outcome);
         self.of_logs(name, feed);
+        if app.store.skipped_files() > 0 {
+            self.add(format!("{name}: {}", skipped(app.store.skipped_files())));
+        }
         let generic: u64 = outcome.kernels.iter().map(|k| k.generic_accesses).sum();
         if generic > 0 {
             self.add(format!("{name}: {generic} accesses through generic addresses, classified by the trace's shared and local windows"));
+        }
+        let null: u64 = outcome.kernels.iter().map(|k| k.null_lanes).sum();
+        if null > 0 {
+            let accesses: u64 = outcome.kernels.iter().map(|k| k.null_accesses).sum();
+            self.add(format!("{name}: {null} active lanes of {accesses} accesses are at address 0, a fault of the tracer: these lanes access nothing"));
         }
         let barriers: u64 = outcome.kernels.iter().map(|k| k.assumed_barriers).sum();
         if barriers > 0 {

@@ -90,6 +90,29 @@ impl Access {
         }
     }
 
+    /// Whether an active lane is at address 0.
+    #[must_use]
+    pub fn has_null(&self) -> bool {
+        if self.mode != AddressMode::Stride {
+            return self.active().any(|(_, address)| address == 0);
+        }
+        let (step, lanes) = (self.stride.unsigned_abs(), u64::from(self.mask.count_ones()));
+        let falls = self.stride < 0 && self.base.is_multiple_of(step) && self.base / step < lanes;
+        lanes > 0 && (self.base == 0 || falls)
+    }
+
+    /// Takes the lanes at address 0 out of the active ones; returns how many.
+    pub fn drop_null(&mut self) -> u32 {
+        let mut lanes = [0; WARP_LANES];
+        let mut null = 0;
+        for (lane, address) in self.active() {
+            lanes[lane] = address;
+            null |= u32::from(address == 0) << lane;
+        }
+        self.set(self.mask & !null, &lanes);
+        null.count_ones()
+    }
+
     /// Iterates over `(lane, address)` of the active lanes in lane order.
     ///
     /// In stride mode the k-th *active* lane has `base + k * stride`, which for
@@ -116,6 +139,32 @@ impl Access {
 #[cfg(test)]
 mod tests {
     use super::{Access, AddressMode};
+
+    #[test]
+    fn lanes_at_null_are_found_and_dropped() {
+        let stride = |base, stride| Access { mask: 0xf, base, stride, ..Access::default() };
+        let mut lists = stride(64, 0);
+        lists.mode = AddressMode::List;
+        lists.lanes[..4].copy_from_slice(&[64, 0, 0, 128]);
+        for (access, null) in [
+            (stride(0, 0), 0xf),
+            (stride(0, 4), 1),
+            (stride(8, -4), 4),
+            (stride(16, -4), 0),
+            (stride(9, -4), 0),
+            (stride(4, 4), 0),
+            (stride(64, 0), 0),
+            (lists, 6),
+            (Access::default(), 0_u32),
+        ] {
+            assert_eq!(access.has_null(), null != 0, "{access:?}");
+            let left = |one: &Access| one.active().filter(|(_, at)| *at != 0).collect::<Vec<_>>();
+            let mut dropped = access.clone();
+            assert_eq!(dropped.drop_null(), null.count_ones());
+            assert_eq!(dropped.mask, access.mask & !null);
+            assert_eq!(left(&dropped), left(&access));
+        }
+    }
 
     #[test]
     fn the_mode_follows_the_tracers_rule() {

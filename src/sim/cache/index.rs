@@ -28,14 +28,19 @@ enum Kind {
     Xor {
         bits: u32,
     },
+    /// Of lines of two to `shift` bytes.
+    Fermi {
+        shift: u32,
+    },
     /// Remainders of each byte value at each byte position.
     Polynomial(Arc<[[u16; 256]; 8]>),
 }
 
 impl SetIndex {
-    /// An index of `sets` sets (at least 1). Polynomial and XOR hashing need a power of two
-    /// above 1; other numbers of sets use the remainder of the division.
-    pub(crate) fn new(sets: u32, hash: SetHash) -> Self {
+    /// An index of `sets` sets (at least 1) for lines of two to `line_shift` bytes. Polynomial and
+    /// XOR hashing need a power of two above 1; other numbers of sets use the remainder of the
+    /// division.
+    pub(crate) fn new(sets: u32, hash: SetHash, line_shift: u32) -> Self {
         let kind = if !sets.is_power_of_two() || sets > 1 << 16 {
             Kind::Modulo
         } else if sets == 1 {
@@ -45,6 +50,7 @@ impl SetIndex {
                 SetHash::Linear => Kind::Mask,
                 SetHash::Xor => Kind::Xor { bits: sets.trailing_zeros() },
                 SetHash::Ipoly => Kind::Polynomial(remainders(sets.trailing_zeros())),
+                SetHash::Fermi => Kind::Fermi { shift: line_shift },
             }
         };
         Self { sets, kind, within: None }
@@ -69,6 +75,7 @@ impl SetIndex {
             Kind::Mask => to_u32(line & u64::from(self.sets - 1)),
             Kind::Modulo => to_u32(line % u64::from(self.sets)),
             Kind::Xor { bits } => to_u32((line ^ (line >> bits)) & u64::from(self.sets - 1)),
+            Kind::Fermi { shift } => fermi(line, *shift) & (self.sets - 1),
             Kind::Polynomial(table) => {
                 let bytes = line.to_le_bytes();
                 let mix = bytes
@@ -79,6 +86,15 @@ impl SetIndex {
             }
         }
     }
+}
+
+/// Five bits of the line number XOR address bits 13, 14, 15, 17 and 19; above them address bit
+/// 12 (Nugteren et al., HPCA 2014, table 2; GPGPU-Sim's `gpu-cache.cc` has the same).
+fn fermi(line: u64, shift: u32) -> u32 {
+    let address = line << shift;
+    let upper = (address >> 13 & 0b111) | (address >> 17 & 1) << 3 | (address >> 19 & 1) << 4;
+    let lower = (line & 0b1_1111) ^ upper;
+    to_u32(lower | (address >> 12 & 1) << 5)
 }
 
 fn remainders(degree: u32) -> Arc<[[u16; 256]; 8]> {
@@ -110,7 +126,7 @@ mod tests {
 
     #[test]
     fn polynomial_spreads_every_power_of_two_stride() {
-        let index = SetIndex::new(64, SetHash::Ipoly);
+        let index = SetIndex::new(64, SetHash::Ipoly, 7);
         for shift in 0..20 {
             let mut seen = [0_u32; 64];
             for k in 0..64_u64 {
@@ -123,12 +139,37 @@ mod tests {
     #[test]
     fn every_kind_stays_inside() {
         for sets in [1, 4, 24, 64, 512] {
-            for hash in [SetHash::Linear, SetHash::Xor, SetHash::Ipoly] {
-                let index = SetIndex::new(sets, hash);
+            for hash in [SetHash::Linear, SetHash::Xor, SetHash::Ipoly, SetHash::Fermi] {
+                let index = SetIndex::new(sets, hash, 7);
                 assert!(
                     (0..5_000_u64).all(|k| index.of(k.wrapping_mul(0x9e37_79b9_7f4a_7c15)) < sets)
                 );
             }
         }
+    }
+
+    #[test]
+    fn fermi_takes_bits_7_to_11_and_five_upper_ones() {
+        let set = |sets: u32, address: u64| SetIndex::new(sets, SetHash::Fermi, 7).of(address >> 7);
+        for (bit, of_64) in [
+            (7, 1),
+            (8, 2),
+            (9, 4),
+            (10, 8),
+            (11, 16),
+            (12, 32),
+            (13, 1),
+            (14, 2),
+            (15, 4),
+            (16, 0),
+            (17, 8),
+            (18, 0),
+            (19, 16),
+            (20, 0),
+        ] {
+            assert_eq!(set(64, 1 << bit), of_64, "bit {bit}");
+            assert_eq!(set(32, 1 << bit), of_64 % 32, "bit {bit}");
+        }
+        assert_eq!(set(64, 1 << 7 | 1 << 13), 0, "they cancel out");
     }
 }

@@ -164,6 +164,12 @@ impl Naive {
             SetHash::Linear => line % sets,
             SetHash::Xor => (line ^ (line / sets)) % sets,
             SetHash::Ipoly => remainder(line, sets),
+            SetHash::Fermi => {
+                let address = line * u64::from(self.spec.line_bytes);
+                let upper = [13, 14, 15, 17, 19].map(|bit| address >> bit & 1);
+                let upper = (0..).zip(upper).fold(0, |all, (at, bit)| all | bit << at);
+                ((line % 32) ^ upper) + if sets == 64 { (address >> 12 & 1) * 32 } else { 0 }
+            }
         };
         to_usize(set)
     }
@@ -336,7 +342,7 @@ pub(crate) fn caches() -> impl Strategy<Value = Cache> {
         prop::sample::select(vec![1_u32, 2, 3, 4, 6, 8, 16]),
         1..=6_u32,
         prop::sample::select(vec![(32_u32, 32_u32), (64, 32), (128, 32), (256, 32), (128, 128)]),
-        prop::sample::select(vec![SetHash::Linear, SetHash::Xor, SetHash::Ipoly]),
+        prop::sample::select(vec![SetHash::Linear, SetHash::Xor, SetHash::Ipoly, SetHash::Fermi]),
     );
     let replacement = prop::sample::select(ReplacementPolicy::ALL);
     let policies = prop::sample::select(POLICIES.to_vec());
@@ -348,7 +354,11 @@ pub(crate) fn caches() -> impl Strategy<Value = Cache> {
             mshr_entries,
             mshr_merge,
         )| {
-            let hash = if sets.is_power_of_two() { hash } else { SetHash::Linear };
+            let (sets, hash) = match hash {
+                SetHash::Fermi => (if ways > 3 { 64 } else { 32 }, hash),
+                _ if sets.is_power_of_two() => (sets, hash),
+                _ => (sets, SetHash::Linear),
+            };
             let (write, write_miss, allocate) = policies;
             Cache {
                 sets,
@@ -493,6 +503,7 @@ mod tests {
             SetHash::Linear => line % 16,
             SetHash::Xor => (line ^ (line >> 4)) % 16,
             SetHash::Ipoly => remainder(line, 16),
+            SetHash::Fermi => unreachable!("16 sets"),
         };
         (0_u64..).filter(|&line| set(line) == 3).take(count).collect()
     }

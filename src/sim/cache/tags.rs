@@ -166,7 +166,7 @@ impl TagArray {
     /// The same without ways: it allocates nothing before [`TagArray::resize`].
     pub(crate) fn unused(spec: &Cache, dirty_guard_percent: u32) -> Self {
         Self {
-            index: SetIndex::new(spec.sets, spec.hash),
+            index: SetIndex::new(spec.sets, spec.hash, spec.line_bytes.trailing_zeros()),
             sets: spec.sets,
             ways: 0,
             line_shift: spec.line_bytes.trailing_zeros(),

@@ -66,6 +66,8 @@ pub enum SetHash {
     Xor,
     /// Irreducible-polynomial hash (Rau, ISCA'91).
     Ipoly,
+    /// That of Fermi's L1 (Nugteren et al., HPCA 2014); 32 or 64 sets.
+    Fermi,
 }
 
 /// What a write does where its sector is present.

@@ -54,7 +54,7 @@ const CHECKS: [Check; 25] = [
     ("SMs fill their ports", ports),
     ("a percentage is at most 100", percentages),
     ("timing parameters are at least 0", timing),
-    ("a hashed cache has a power of two of sets", hashed_sets),
+    ("a hashed cache has a power of two of sets, 32 or 64 for fermi", hashed_sets),
     ("the policies of a cache go together", cache_policies),
     ("pages and TLBs hold together", translation::problems),
     ("instruction caches hold together", fetch),
@@ -324,9 +324,12 @@ fn timing(m: &Machine) -> Vec<String> {
 
 fn hashed_sets(m: &Machine) -> Vec<String> {
     let caches = [("l1.cache", &m.l1.cache), ("l2.cache", &m.l2.cache)];
-    let wrong = caches
-        .iter()
-        .filter(|(_, cache)| cache.hash != SetHash::Linear && !cache.sets.is_power_of_two());
+    let holds = |cache: &Cache| match cache.hash {
+        SetHash::Linear => true,
+        SetHash::Xor | SetHash::Ipoly => cache.sets.is_power_of_two(),
+        SetHash::Fermi => matches!(cache.sets, 32 | 64),
+    };
+    let wrong = caches.iter().filter(|(_, cache)| !holds(cache));
     wrong.map(|(key, cache)| format!("{key}: {} sets with {:?}", cache.sets, cache.hash)).collect()
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
+use super::memory::Layout;
 use super::translation::Translation;
 pub use crate::sm::SchedulerPolicy;
 
@@ -454,8 +455,11 @@ pub struct DramSpec {
     /// Standard parameters that this machine sets itself.
     #[serde(default)]
     pub timing: BTreeMap<String, f64>,
-    /// The address mapping, a stem in `models/memory/mappings`.
+    /// The address mapping, a stem in `models/memory/mappings`, or `layout`: that of `layout`.
     pub mapping: String,
+    /// The machine's own address layout in the terms of GPGPU-Sim, where `mapping` names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
     /// Core cycles between L2 and the controller, one way or both together.
     pub latency_cycles: u32,
     /// Entries of the controller's queue of one channel.

@@ -26,8 +26,8 @@ pub use machine::{
     RequestGranularity, SchedulerPolicy, SharedSpec, SmSpec, UnitSpec, WarpPlacement,
 };
 pub use memory::{
-    AddressMap, Command, ControllerOptions, Gap, Level, Location, Mapping, MemoryStandard, Order,
-    PageChannels, PagePolicy, Refresh,
+    AddressMap, BankGroupBits, BankIndex, Command, ControllerOptions, Gap, Layout, Level, Location,
+    Mapping, MemoryStandard, Order, PageChannels, PagePolicy, PartitionIndex, Refresh,
 };
 pub use models::Models;
 pub use resolve::{Listed, Resolved};

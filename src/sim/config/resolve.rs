@@ -20,6 +20,7 @@ use super::error::SpecError;
 use super::isa_table::IsaTable;
 use super::machine::Machine;
 use super::memory::file::{COMMON, LONGEST_CHAIN, is_file, text_and_base};
+use super::memory::layout::LAYOUT;
 use super::models::Models;
 
 /// A machine with everything that belongs to it.
@@ -83,6 +84,19 @@ impl Models {
         self.examined(name_or_path, overrides, OPTION)
     }
 
+    /// As [`Models::examine`], of the text of a machine file that `origin` names.
+    ///
+    /// # Errors
+    /// When the text cannot be read as a machine at all.
+    pub fn examine_text(
+        &self,
+        origin: &str,
+        text: &str,
+    ) -> Result<(Resolved, Vec<Problem>), SpecError> {
+        let node = Node::read_sourced(origin, text)?;
+        self.examined_tree(origin, self.with_bases("gpus", origin, node)?, &[])
+    }
+
     /// The same with what stands before each override where it was typed.
     fn examined(
         &self,
@@ -94,7 +108,17 @@ impl Models {
         for (key, value) in overrides {
             set(&mut tree, (key, value), option)?;
         }
-        complete(&mut tree, &name);
+        self.examined_tree(&name, tree, overrides)
+    }
+
+    /// The same of a tree that holds its overrides.
+    fn examined_tree(
+        &self,
+        name: &str,
+        mut tree: Node,
+        overrides: &[(String, String)],
+    ) -> Result<(Resolved, Vec<Problem>), SpecError> {
+        complete(&mut tree, name);
         let machine: Machine = tree.decode()?;
         let isa = IsaTable::load(self, &machine.isa)
             .map_err(|error| error.named_at(place_of(&tree, "isa"), "isa"))?;
@@ -143,7 +167,12 @@ impl Models {
                 let found = format!("`{COMMON}`, which only standards build on");
                 return Err(SpecError::value(place, key, "a memory standard, as hbm2", found));
             }
-            if !is_file(name) {
+            if folder == "memory/mappings" && name == LAYOUT {
+                if machine.dram.layout.is_none() {
+                    let found = format!("`{LAYOUT}`, and no section [dram.layout]");
+                    return Err(SpecError::value(place, key, "a mapping, as volta", found));
+                }
+            } else if !is_file(name) {
                 self.text(folder, name).map_err(|error| error.named_at(place, key))?;
             }
         }

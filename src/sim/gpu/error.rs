@@ -1,8 +1,10 @@
 //! What can go wrong in a run that is not our bug.
 
+use std::fmt::{self, Display, Formatter};
+
 use thiserror::Error;
 
-use gpumodel_core::units::Cycle;
+use gpumodel_core::units::{Cycle, Dim3};
 
 use crate::gpu::feed::FeedError;
 
@@ -60,6 +62,9 @@ pub enum MachineError {
         /// Which application, by its place in the run.
         app: usize,
     },
+    /// All warps of a CTA wait at barriers that no warp is left to meet.
+    #[error("{0}")]
+    LostArrival(Box<LostArrival>),
     /// Nothing moves any more.
     #[error(
         "nothing has moved since cycle {since}; this is a defect of the model, please report it\n{dump}"
@@ -70,4 +75,62 @@ pub enum MachineError {
         /// What is resident and queued.
         dump: String,
     },
+}
+
+/// A CTA that waits forever at barriers: arrivals that the instructions count on are missing
+/// in the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostArrival {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The CTA's position in the grid; `None`: it is a worker, which runs several.
+    pub cta: Option<Dim3>,
+    /// The barriers at which warps wait.
+    pub barriers: Vec<LostBarrier>,
+}
+
+/// A barrier that cannot open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostBarrier {
+    /// Its number; `None`: the trace does not have it.
+    pub number: Option<u8>,
+    /// Warps that have arrived, and those that it opens at.
+    pub arrived: u32,
+    /// See [`LostBarrier::arrived`].
+    pub expected: u32,
+    /// The warps that wait, counted from 0 in their CTA among those with instructions, with the
+    /// PC of the instruction at which they wait.
+    pub waiting: Vec<(usize, u64)>,
+}
+
+impl Display for LostArrival {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.cta {
+            Some(cta) => write!(f, "CTA {cta}")?,
+            None => f.write_str("a worker")?,
+        }
+        write!(f, " of kernel {} waits forever at ", self.kernel)?;
+        for (place, barrier) in self.barriers.iter().enumerate() {
+            f.write_str(if place > 0 { "; and at " } else { "" })?;
+            barrier.fmt(f)?;
+        }
+        f.write_str(
+            "; no other warp is left to arrive: a fault of the trace, which lacks instructions; \
+             trace the kernel again",
+        )
+    }
+}
+
+impl Display for LostBarrier {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.number {
+            Some(number) => write!(f, "barrier {number}")?,
+            None => f.write_str("a barrier without number")?,
+        }
+        write!(f, " with {} of {} arrivals", self.arrived, self.expected)?;
+        for (place, (warp, pc)) in self.waiting.iter().enumerate() {
+            write!(f, "{}warp {warp} at PC {pc:#06x}", if place > 0 { ", " } else { ": " })?;
+        }
+        Ok(())
+    }
 }

@@ -19,7 +19,7 @@ pub(crate) mod timeline;
 pub(crate) mod workers;
 
 use gpumodel_core::contract::{Plan, View};
-use gpumodel_core::units::Cycle;
+use gpumodel_core::units::{Cycle, KernelId};
 
 use crate::config::Machine;
 use crate::counters::KernelCounts;
@@ -27,7 +27,7 @@ use crate::gpu::app::Running;
 use crate::gpu::app_lifecycle::RunEnd;
 use crate::gpu::decision_counters::DecisionCounters;
 use crate::gpu::dispatch::{Dispatcher, HandOut};
-use crate::gpu::error::MachineError;
+use crate::gpu::error::{LostArrival, MachineError};
 use crate::gpu::event_queue::{Event, EventQueue};
 use crate::gpu::feed::{Feed, Stream};
 use crate::gpu::grid::Grid;
@@ -41,7 +41,7 @@ use crate::interval::ProfileImage;
 use crate::memory::MemorySystem;
 use crate::memory::packet::Origin;
 use crate::mmu::{Mmu, MmuContext, Request};
-use crate::sm::{Departure, Freed, Sm};
+use crate::sm::{Departure, Freed, Sm, WaitingCta};
 
 /// Cycles without an issued instruction after which a run counts as stuck.
 const PATIENCE: Cycle = 1 << 26;
@@ -388,11 +388,28 @@ impl<'a> Gpu<'a> {
         Ok(issued - before)
     }
 
-    fn stuck(&self) -> MachineError {
+    /// Why nothing moves: a trace that lacks arrivals at a barrier, else a defect of ours.
+    fn stuck(&mut self) -> MachineError {
+        let shared = &mut self.shared_state;
+        if let Some(waiting) = self.sms.iter().find_map(|sm| sm.waiting_cta(shared)) {
+            return self.lost_arrival(waiting);
+        }
         let mut lines: Vec<String> = self.sms.iter().filter_map(Sm::describe).take(8).collect();
         lines.push(self.shared_state.memory_system.describe());
         lines.extend(self.shared_state.mmu.as_ref().map(Mmu::describe));
         MachineError::Stuck { since: self.last_progress.1, dump: lines.join("\n") }
+    }
+
+    fn lost_arrival(&self, waiting: WaitingCta) -> MachineError {
+        let WaitingCta { kernel, ordinal, barriers } = waiting;
+        let kernel = KernelId(kernel);
+        let position = |ordinal| self.feed.open(kernel, ordinal, &mut Vec::new());
+        let cta = match ordinal.map(position).transpose() {
+            Ok(cta) => cta,
+            Err(error) => return MachineError::Feed(error),
+        };
+        let kernel = self.feed.program(kernel).launch.name.clone();
+        MachineError::LostArrival(Box::new(LostArrival { kernel, cta, barriers }))
     }
 
     /// What the run leaves.

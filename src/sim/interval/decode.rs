@@ -189,6 +189,11 @@ impl BarrierOperands {
         Self { place: Self::TASK, warps: 0, waits: true, assumed: false }
     }
 
+    /// The number of the barrier at `place`, where the trace has it.
+    pub(crate) fn number_of(place: u8) -> Option<u8> {
+        Some(place).filter(|&place| place < NUMBERED)
+    }
+
     /// As one word; [`BarrierOperands::unpacked`] is the inverse.
     pub(super) const fn packed(self) -> u32 {
         let [low, high] = self.warps.to_le_bytes();

@@ -293,6 +293,13 @@ impl Profile {
         &self.steps[to_usize(number)]
     }
 
+    /// The PC of the last instruction of a stretch that ends at one, as at a barrier.
+    pub(crate) fn pc_before(&self, stretch: u32) -> u64 {
+        let (segment, ..) = self.keys[to_usize(stretch)];
+        let next = self.code.segments[to_usize(segment)].first + self.stretch(stretch).offset;
+        self.code.instructions[to_usize(next - 1)].pc
+    }
+
     /// Instructions of a segment.
     pub(crate) fn length(&self, segment: u32) -> u32 {
         self.code.segments[to_usize(segment)].length

@@ -337,7 +337,8 @@ impl Slice {
             return self.tags.sector_bit(address);
         }
         let first = self.tags.sector_of(address / self.granule * self.granule);
-        ((1 << (self.granule / self.sector_bytes)) - 1) << first
+        let together = to_u32(self.granule / self.sector_bytes);
+        (u8::MAX >> (u8::BITS - together)) << first
     }
 
     /// Sectors of the line at `address` have arrived, one bit each: what requests waited for is

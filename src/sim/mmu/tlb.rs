@@ -24,7 +24,7 @@ impl Tlb {
     pub(crate) fn new(entries: u32, ways: u32) -> Self {
         let sets = entries / ways;
         Self {
-            index: SetIndex::new(sets, SetHash::Linear),
+            index: SetIndex::new(sets, SetHash::Linear, 0),
             pages: vec![EMPTY; to_usize(entries)],
             entry_of: Table::new(to_usize(entries)),
             order: LineOrder::new(sets, ways),

@@ -72,11 +72,11 @@ pub(crate) struct Duty {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Barrier {
     /// Which one.
-    place: u8,
+    pub(super) place: u8,
     /// Arrivals since it opened last.
-    arrived: u32,
+    pub(super) arrived: u32,
     /// Warps that must arrive; 0: all of the CTA.
-    warps: u32,
+    pub(super) warps: u32,
     /// Warps that have arrived and gone on.
     ahead: u32,
 }
@@ -388,7 +388,7 @@ impl Sm {
     /// Arrivals that a barrier opens at: warps that have issued their last
     /// instruction count as ended, and at barriers of a block those that have done
     /// their part of it.
-    fn awaited(&self, place: usize, name: u8, warps: u32) -> u32 {
+    pub(super) fn awaited(&self, place: usize, name: u8, warps: u32) -> u32 {
         if warps > 0 {
             return warps;
         }

@@ -1,6 +1,6 @@
 //! Machines, memories and plans for tests.
 
-use crate::config::{AddressMap, Command, Location, Mapping, MemoryStandard, Models, Resolved};
+use crate::config::{AddressMap, Command, Location, MemoryStandard, Models, Resolved};
 use gpumodel_core::contract::{AppFacts, Facts, Plan, PlanDraft, Share};
 use gpumodel_core::units::AppId;
 
@@ -37,9 +37,8 @@ pub(crate) fn memory_of(resolved: &Resolved) -> (MemoryStandard, AddressMap) {
         &machine.dram.timing,
     )
     .unwrap();
-    let slices = machine.l2.slices / machine.dram.channels;
-    let mapping = Mapping::load(&machine.dram.mapping, &gpumodel_models::builtin()).unwrap();
-    (standard, mapping.for_machine(machine.dram.channels, slices).unwrap())
+    let map = AddressMap::of_machine(machine, &standard, &gpumodel_models::builtin()).unwrap();
+    (standard, map)
 }
 
 /// The first address at a place, whatever its slice.

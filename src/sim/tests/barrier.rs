@@ -1,7 +1,8 @@
 //! Facts of barriers, one test each, on hand-made instructions.
 
 use crate::testkit::scripted::{Line, Script, kernel_cycles, line, machine, named};
-use crate::{Cause, KernelCounts, MachineError};
+use crate::{Cause, KernelCounts, LostBarrier, MachineError};
+use gpumodel_core::units::Dim3;
 
 /// Arithmetic that takes this many cycles or more.
 const LONG: usize = 100;
@@ -81,8 +82,24 @@ fn a_barrier_takes_its_latency_and_arrivals_take_turns() {
 #[test]
 fn a_barrier_that_can_never_open_is_an_error_and_names_the_warps() {
     let error = try_run(&[vec![sync(&[1, 96])]], 2).unwrap_err();
-    let MachineError::Stuck { dump, .. } = &error else { panic!("{error}") };
-    assert!(dump.contains("Barrier(1)"), "{dump}");
+    let lost =
+        LostBarrier { number: Some(1), arrived: 2, expected: 3, waiting: vec![(0, 0), (1, 0)] };
+    let MachineError::LostArrival(found) = &error else { panic!("{error}") };
+    assert_eq!((&found.barriers[..], found.cta), (&[lost][..], Some(Dim3::new(0, 0, 0))));
+    let words = "at barrier 1 with 2 of 3 arrivals: warp 0 at PC 0x0000, warp 1 at PC 0x0000; no";
+    assert!(error.to_string().contains(words), "{error}");
+}
+
+#[test]
+fn a_lost_arrival_names_the_warps_that_wait_and_where() {
+    let first = [chain(), vec![sync(&[1, 64])]].concat();
+    let second = vec![line("FADD", Some(1), None)];
+    let error = try_run(&[first, second], 2).unwrap_err();
+    let MachineError::LostArrival(found) = &error else { panic!("{error}") };
+    let [barrier] = &found.barriers[..] else { panic!("{found:?}") };
+    assert_eq!((barrier.arrived, barrier.expected), (1, 2));
+    let [(0, pc)] = barrier.waiting[..] else { panic!("{found:?}") };
+    assert_eq!(pc, 16 * LONG as u64, "behind the chain");
 }
 
 #[test]
@@ -91,7 +108,7 @@ fn warps_that_have_ended_count_at_a_whole_barrier_only() {
     let whole = [chain(), vec![sync(&[0, 0])]].concat();
     run(&[short.clone(), whole], 2);
     let counted = [chain(), vec![sync(&[0, 64])]].concat();
-    assert!(matches!(try_run(&[short, counted], 2), Err(MachineError::Stuck { .. })));
+    assert!(matches!(try_run(&[short, counted], 2), Err(MachineError::LostArrival(_))));
 }
 
 #[test]

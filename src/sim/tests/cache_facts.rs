@@ -212,7 +212,7 @@ fn answers_of_the_l2_reach_the_registers_one_sector_per_cycle() {
 fn a_sector_that_must_wait_holds_up_its_own_bank_only() {
     // More warps than one miss merges request one sector; another bank's are hits.
     let lines = [
-        memory("LDG.E", Some(2), None, |_, _, turn| (turn * 4096, 0)),
+        memory("LDG.E", Some(2), None, |_, _, turn| ((1 << 21) + turn * 4096, 0)),
         memory("LDG.E", Some(3), None, |_, _, _| (1 << 20 | 32, 0)),
     ];
     let run = |set: &[(&str, &str)]| {

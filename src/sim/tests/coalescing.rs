@@ -207,3 +207,21 @@ fn full_mshrs_stall_the_unit_and_count_as_such() {
     assert!(unit(&narrow) > 0.5, "{}", unit(&narrow));
     assert!(unit(&narrow) > unit(&wide));
 }
+
+#[test]
+fn active_lanes_at_null_access_nothing_and_are_counted() {
+    let resolved = named("v100", &[]);
+    // All lanes, then every other one, then none: 32 and 16 lanes are at address 0.
+    let all = load(|_| 0);
+    let half = load(|lane| if lane % 2 == 0 { 0 } else { 0x1000 + 32 * lane });
+    let found = counts(&resolved, &[all, half, load(|lane| 0x1000 + 32 * lane)]);
+    assert_eq!((found.null_accesses, found.null_lanes), (2, 48));
+    assert_eq!(found.l1.accesses(), 16 + 32);
+    // Who needs the result of such a load goes on.
+    let user = line("FADD", Some(3), Some(2));
+    let lines = [load(|_| 0), user];
+    assert_eq!(counts(&resolved, &lines).warp_instructions, 2);
+    // Shared memory has an address 0.
+    let shared = scattered("LDS", Some(2), None, |_, _, _, lane| 4 * lane);
+    assert_eq!(counts(&resolved, &[shared]).null_accesses, 0);
+}

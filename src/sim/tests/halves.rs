@@ -14,7 +14,7 @@ fn machine(hop: &str) -> Resolved {
 fn line_of_half(resolved: &Resolved, half: u32) -> u64 {
     let (_, map) = memory_of(resolved);
     let channels = resolved.machine.dram.channels / 2;
-    let mut lines = (0..10_000).map(|k| k * 128);
+    let mut lines = (1..10_000).map(|k| k * 128);
     lines.find(|&at| map.locate(at).channel / channels == half).unwrap()
 }
 

@@ -8,7 +8,7 @@ use crate::{Cause, InstructionCounts, Outcome};
 /// A load and its use, a chain of arithmetic, a shared load with 32 words in one bank, a barrier.
 fn body() -> [Line; 6] {
     [
-        memory("LDG.E", Some(4), Some(2), |cta, warp, _| ((cta * 64 + warp) << 12, 32)),
+        memory("LDG.E", Some(4), Some(2), |cta, warp, _| ((cta * 64 + warp + 1) << 12, 32)),
         line("FADD", Some(5), Some(4)),
         line("FADD", Some(6), Some(5)),
         scattered("LDS", Some(7), Some(2), |_, _, _, lane| lane * 128),

@@ -1,7 +1,7 @@
 //! Facts of address translation on a whole machine, one test each.
 
 use crate::Outcome;
-use crate::testkit::scripted::{Line, Script, kernel_cycles as cycles, line, memory, translating};
+use crate::testkit::scripted::{self, Line, Script, kernel_cycles as cycles, line, translating};
 
 /// Address of lane 0 and step between lanes: by CTA, warp and turn.
 type Where = fn(u64, u64, u64) -> (u64, i64);
@@ -11,6 +11,22 @@ use gpumodel_core::units::to_u32;
 
 /// Bytes from one page to the next, so that lines fall into different sets.
 const STEP: u64 = 4096 + 128;
+
+/// Where all addresses begin: at the start of a table of the first level, and not at null.
+const FIRST: u64 = 1 << 45;
+
+/// A load or store of 4 bytes per lane, [`FIRST`] added to its addresses.
+fn memory(
+    opcode: &'static str,
+    destination: Option<u16>,
+    source: Option<u16>,
+    at: impl Fn(u64, u64, u64) -> (u64, i64) + 'static,
+) -> Line {
+    scripted::memory(opcode, destination, source, move |cta, warp, turn| {
+        let (address, step) = at(cta, warp, turn);
+        (FIRST + address, step)
+    })
+}
 
 /// `ugpu` without refresh, with some keys set.
 fn ugpu(set: &[(&str, &str)]) -> Resolved {

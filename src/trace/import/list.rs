@@ -216,14 +216,8 @@ fn wrong(path: &Path, line: u64, expected: &str, found: &[u8]) -> TraceError {
 
 /// The step of a list's line; `None` for other lines.
 fn command(line: &[u8], folder: &Path) -> Result<Option<Step>, &'static str> {
-    if line.starts_with(b"kernel") {
-        let path = path_of(line);
-        let leaves = |part| !matches!(part, Component::Normal(_) | Component::CurDir);
-        if path.components().any(leaves) {
-            return Err("a trace file in the list's own folder");
-        }
-        let found = present(&folder.join(path)).ok_or("a trace file that exists")?;
-        return Ok(Some(Step::Trace(found)));
+    if names_trace(line) {
+        return trace(&path_of(line), folder).map(|path| Some(Step::Trace(path)));
     }
     let text = String::from_utf8_lossy(line);
     let Some(fields) = text.strip_prefix("MemcpyHtoD") else { return Ok(None) };
@@ -235,6 +229,32 @@ fn command(line: &[u8], folder: &Path) -> Result<Option<Step>, &'static str> {
         (Some(destination), Some(bytes)) => Ok(Some(Step::Copy { destination, bytes })),
         _ => Err("`MemcpyHtoD,0xADDRESS,BYTES`"),
     }
+}
+
+/// True of a list's line that names a trace file, in whatever folder.
+fn names_trace(line: &[u8]) -> bool {
+    let folders = line.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    let name = &line[folders..];
+    let ended = || form(&String::from_utf8_lossy(name)).is_some();
+    let elsewhere = || !line.starts_with(b"Memcpy") && name.starts_with(b"kernel") && ended();
+    line.starts_with(b"kernel") || elsewhere()
+}
+
+/// The file that a list in `folder` names as `path`: inside that folder, or absolute. A `..`
+/// that leaves the folder is refused: where it leads changes with the place of the list, and
+/// a list that came with a trace must not reach what happens to lie next to it.
+fn trace(path: &Path, folder: &Path) -> Result<PathBuf, &'static str> {
+    let inside: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+    let found = present(&folder.join(&inside)).ok_or("a trace file that exists")?;
+    let climbs = inside.components().any(|part| part == Component::ParentDir);
+    if climbs && inside.is_relative() {
+        let root = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let within = |root: PathBuf| found.canonicalize().is_ok_and(|path| path.starts_with(root));
+        if !root.canonicalize().is_ok_and(within) {
+            return Err("a trace file in the list's own folder, or an absolute path");
+        }
+    }
+    Ok(found)
 }
 
 /// The path that a list spells with `bytes`, which need be no UTF-8 on Unix.
@@ -312,9 +332,8 @@ fn is_list(path: &Path) -> Result<bool, TraceError> {
     let Some(block) = source.block()? else { return Ok(false) };
     let mut lines = block.bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let first = lines.find(|line| !line.is_empty());
-    let is_command = |line: &[u8]| {
-        (line.starts_with(b"kernel") && !line.contains(&b'=')) || line.starts_with(b"Memcpy")
-    };
+    let is_command =
+        |line: &[u8]| (names_trace(line) && !line.contains(&b'=')) || line.starts_with(b"Memcpy");
     // What an application writes into a log may look like commands.
     let header =
         first.is_some_and(|line| line.starts_with(b"-")) || memlog::recognise(&block.bytes);
@@ -410,5 +429,34 @@ mod tests {
         write("kernelslist.g", "kernel-1.traceg\nkernel-99.traceg\n");
         let error = Plan::new(&[folder.path().join("kernelslist.g")]).unwrap_err().to_string();
         assert!(error.contains("kernelslist.g:2: expected a trace file that exists"), "{error}");
+    }
+
+    #[test]
+    fn lists_name_files_inside_their_folder_or_by_absolute_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        let (outer, inner) = (folder.path().join("kernel-9.traceg"), folder.path().join("in"));
+        fs::create_dir_all(inner.join("sub")).unwrap();
+        let own = inner.join("kernel-1.traceg");
+        for path in [&outer, &own, &inner.join("sub/kernel-2.traceg")] {
+            fs::write(path, "-kernel name = x\n").unwrap();
+        }
+        let listed = |line: &str| {
+            fs::write(inner.join("kernelslist.g"), format!("{line}\n")).unwrap();
+            Plan::new(&[inner.join("kernelslist.g")])
+        };
+        for line in ["kernel-1.traceg", "./kernel-1.traceg", "sub/../kernel-1.traceg"] {
+            let steps = listed(line).unwrap().steps;
+            let [Step::Trace(path)] = &steps[..] else { panic!("{line}: {steps:?}") };
+            assert_eq!(path.canonicalize().unwrap(), own.canonicalize().unwrap(), "{line}");
+        }
+        let sub = listed("./sub/kernel-2.traceg").unwrap();
+        assert_eq!(sub.steps, [Step::Trace(inner.join("sub/kernel-2.traceg"))]);
+        let absolute = listed(outer.to_str().unwrap()).unwrap();
+        assert_eq!(absolute.steps, [Step::Trace(outer)]);
+        let error = listed("../kernel-9.traceg").unwrap_err().to_string();
+        assert!(error.contains("in the list's own folder, or an absolute path"), "{error}");
+        // A file of a copy's contents is no trace.
+        let copy = listed("MemcpyHtoD,0x10,4,in/kernel-1.traceg").unwrap();
+        assert_eq!(copy.steps, [Step::Copy { destination: 16, bytes: 4 }]);
     }
 }

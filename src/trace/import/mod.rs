@@ -62,10 +62,17 @@ struct Imported {
 impl Imported {
     /// Counts the lines of `piece` that are kept as text.
     fn note(&mut self, piece: &accelsim::parse::Piece) {
-        let open = to_u64(piece.batch.open());
-        self.tails += to_u64(piece.batch.tails.len()) - open;
+        let (open, tails) = (to_u64(piece.batch.open()), piece.batch.tails.iter());
+        let bare = tails.filter(|(_, text)| is_no_value(piece.batch.texts.get(*text))).count();
+        self.tails += to_u64(piece.batch.tails.len() - bare) - open;
         self.open += open;
     }
+}
+
+/// True of the word that version 6 of the tracer prints where a line has no immediate.
+fn is_no_value(tail: &[u8]) -> bool {
+    let mut words = tail.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    words.all(|word| word == b"NoVal")
 }
 
 /// Imports one trace file, whose first block was read.
@@ -131,9 +138,11 @@ pub fn convert(
                 let (destination, bytes) = (*destination, *bytes);
                 conversion.writer.command(Command::MemcpyHtoD { destination, bytes });
             }
-            Step::Trace(path) => conversion.import(Source::open(path)?)?,
+            Step::Trace(path) if request.skip_damaged => conversion.import_or_skip(path)?,
+            Step::Trace(path) => conversion.import(path)?,
         }
     }
+    conversion.writer.skipped(conversion.report.skipped);
     let Conversion { writer, mut report, left_out, ctas, .. } = conversion;
     report.left_out = left_out.len();
     if report.kernels == 0 || (ctas == 0 && request.filter.ctas.is_some()) {
@@ -145,13 +154,36 @@ pub fn convert(
 }
 
 impl Conversion<'_> {
-    fn import(&mut self, mut source: Source) -> Result<(), TraceError> {
+    /// Imports the trace file at `path`; one that is damaged leaves a warning alone.
+    fn import_or_skip(&mut self, path: &Path) -> Result<(), TraceError> {
+        let (place, ctas) = (self.writer.place(), self.ctas);
+        let (report, left_out) = (self.report.clone(), self.left_out.len());
+        let Err(error) = self.import(path) else { return Ok(()) };
+        if !error.is_damage() {
+            return Err(error);
+        }
+        self.writer.back_to(place)?;
+        self.ctas = ctas;
+        self.left_out.truncate(left_out);
+        self.report = report;
+        self.report.skipped += 1;
+        self.report.warnings.push(format!("damaged and skipped: {}", error.whole()));
+        Ok(())
+    }
+
+    fn import(&mut self, path: &Path) -> Result<(), TraceError> {
+        let mut source = Source::open(path)?;
         let first = source.block()?;
         let first = first.unwrap_or(TextBlock { bytes: Vec::new(), first_line: 1 });
         let format = FORMATS.iter().find(|format| (format.recognise)(&first.bytes));
         let Some(format) = format else { return Err(unrecognised::error(source.path(), &first)) };
         let cut = source.cut();
         (format.import)(source, first, self).map_err(|error| cut.explain(error))
+    }
+
+    /// Adds a remark about the file at `path`.
+    fn remark(&mut self, path: &Path, remark: Option<String>) {
+        self.report.warnings.extend(remark.map(|text| format!("{}: {text}", path.display())));
     }
 
     /// Adds what came of the file at `path`, of one launch.

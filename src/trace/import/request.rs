@@ -22,6 +22,9 @@ pub struct ConvertRequest {
     /// that goes to a temporary file in the folder of `output`. `None`: 256 MiB.
     /// The rest of the program takes some 100 MiB more, and 20 MiB per thread.
     pub memory: Option<ByteCount>,
+    /// A trace file that is damaged is left out and counted, in the report and in the store,
+    /// instead of ending the conversion.
+    pub skip_damaged: bool,
 }
 
 impl ConvertRequest {
@@ -84,6 +87,8 @@ pub struct ConvertReport {
     pub kernels: usize,
     /// See [`ConvertReport::kernels`].
     pub left_out: usize,
+    /// Damaged trace files that were skipped.
+    pub skipped: u64,
     /// Bytes of decompressed trace text.
     pub text_bytes: u64,
     /// Bytes of the trace files as they are stored.

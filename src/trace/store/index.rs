@@ -10,7 +10,7 @@ use gpumodel_core::units::{Dim3, quoted, to_u64, to_usize};
 use super::file::{StoreFile, decompress};
 use super::layout::{
     BlockRow, ChunkRow, CodeRow, CommandRow, HEADER_CHECKED, Header, IndexHead, KernelRow,
-    LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, VERSION, checksum,
+    LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, SKIPPED, VERSION, checksum,
 };
 use crate::error::{ByteFault, TraceError};
 
@@ -131,6 +131,7 @@ impl Index {
             let known = match command.kind.get() {
                 0 => command.first.get() < kernels,
                 MEMORY_ONLY => command.first.get() < kernels && command.second.get() == 0,
+                SKIPPED => command.second.get() == 0,
                 kind => kind == 1,
             };
             if !known {

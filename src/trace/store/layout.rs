@@ -118,12 +118,16 @@ pub(crate) struct KernelRow {
 /// whole trace.
 pub(crate) const MEMORY_ONLY: u32 = 2;
 
+/// Kind of a row that says: `first` damaged trace files were skipped. A program that does
+/// not know the kind refuses the store, as for [`MEMORY_ONLY`].
+pub(crate) const SKIPPED: u32 = 3;
+
 /// One command of the list.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(crate) struct CommandRow {
     /// 0: kernel, in `first`; 1: copy of `second` bytes to `first`; 2:
-    /// [`MEMORY_ONLY`], no command.
+    /// [`MEMORY_ONLY`] and 3: [`SKIPPED`], no commands.
     pub(crate) kind: U32,
     pub(crate) first: U64,
     pub(crate) second: U64,
@@ -161,6 +165,7 @@ pub(crate) struct BlockRow {
 
 /// The hash of a store's content so far, fed in order: per kernel its launch, name, header
 /// text, chunks and code, then the commands. The writer and the verifier share it.
+#[derive(Clone)]
 pub(super) struct Content(Xxh3);
 
 impl std::fmt::Debug for Content {

@@ -11,7 +11,7 @@ use super::code::{self, Program};
 use super::cursor::Cta;
 use super::file::StoreFile;
 use super::index::{self, Index};
-use super::layout::{ChunkRow, Content, MAGIC, MEMORY_ONLY};
+use super::layout::{ChunkRow, Content, MAGIC, MEMORY_ONLY, SKIPPED};
 use super::summary::{self, KernelSummary, Selection};
 use super::trailing_fields::{self, CtaTrailingFields};
 use crate::error::{ByteFault, TraceError};
@@ -102,12 +102,20 @@ impl Store {
     pub fn commands(&self) -> impl Iterator<Item = Command> + '_ {
         self.index.commands().iter().filter_map(|row| match row.kind.get() {
             0 => Some(Command::Kernel(to_usize(row.first.get()))),
-            MEMORY_ONLY => None,
+            MEMORY_ONLY | SKIPPED => None,
             _ => {
                 let (destination, bytes) = (row.first.get(), row.second.get());
                 Some(Command::MemcpyHtoD { destination, bytes })
             }
         })
+    }
+
+    /// Damaged trace files that were skipped when it was made
+    /// ([`ConvertRequest::skip_damaged`](crate::ConvertRequest::skip_damaged)).
+    #[must_use]
+    pub fn skipped_files(&self) -> u64 {
+        let skipped = self.index.commands().iter().filter(|row| row.kind == SKIPPED);
+        skipped.fold(0, |sum, row| sum.saturating_add(row.first.get()))
     }
 
     /// How many kernel launches there are.

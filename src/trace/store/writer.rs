@@ -16,7 +16,7 @@ use super::chunk_writer::Packed;
 use super::code::Dictionary;
 use super::layout::{
     BlockRow, ChunkRow, CodeRow, CommandRow, Content, HEADER_CHECKED, Header, IndexHead, KernelRow,
-    LARGEST_BLOCK, MAGIC, MEMORY_ONLY, VERSION, checksum,
+    LARGEST_BLOCK, MAGIC, MEMORY_ONLY, SKIPPED, VERSION, checksum,
 };
 use super::reader::Command;
 use crate::error::TraceError;
@@ -43,6 +43,18 @@ pub(crate) struct StoreWriter {
     texts: Vec<u8>,
     text_places: HashMap<Box<str>, [u32; 2]>,
     source_name: Option<String>,
+}
+
+/// How far a store is written: what comes after can be taken back.
+#[derive(Clone)]
+pub(crate) struct Place {
+    at: u64,
+    content: Content,
+    kernels: usize,
+    commands: usize,
+    chunks: usize,
+    codes: usize,
+    texts: usize,
 }
 
 /// A compressed chunk that waits for its place in the file.
@@ -80,6 +92,36 @@ impl StoreWriter {
     pub(crate) fn named(mut self, source: Option<String>) -> Self {
         self.source_name = source;
         self
+    }
+
+    /// How far it is written; between two kernels.
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            at: self.at,
+            content: self.content.clone(),
+            kernels: self.kernels.len(),
+            commands: self.commands.len(),
+            chunks: self.chunks.len(),
+            codes: self.codes.len(),
+            texts: self.texts.len(),
+        }
+    }
+
+    /// Takes back all that was written after `place`.
+    pub(crate) fn back_to(&mut self, place: Place) -> Result<(), TraceError> {
+        let Place { at, content, kernels, commands, chunks, codes, texts } = place;
+        (self.at, self.content) = (at, content);
+        self.kernels.truncate(kernels);
+        self.commands.truncate(commands);
+        self.chunks.truncate(chunks);
+        self.codes.truncate(codes);
+        self.code_numbers.retain(|_, number| *number < to_u32(codes));
+        self.texts.truncate(texts);
+        self.text_places.retain(|_, [start, length]| *start + *length <= to_u32(texts));
+        let writer = self.file.writer();
+        let cut = writer.seek(SeekFrom::Start(at));
+        let cut = cut.and_then(|_| writer.get_ref().as_file().set_len(at));
+        cut.map_err(|e| TraceError::io("write", &self.path, e))
     }
 
     /// The ids of the launches so far.
@@ -233,6 +275,14 @@ impl StoreWriter {
     pub(crate) fn memory_only(&mut self, kernel: usize) {
         let (kind, first) = (MEMORY_ONLY.into(), to_u64(kernel).into());
         self.commands.push(CommandRow { kind, first, second: 0.into() });
+    }
+
+    /// Notes that `files` damaged trace files were skipped, if there were any.
+    pub(crate) fn skipped(&mut self, files: u64) {
+        if files > 0 {
+            let row = CommandRow { kind: SKIPPED.into(), first: files.into(), second: 0.into() };
+            self.commands.push(row);
+        }
     }
 
     /// Writes index and header and lets the file appear; returns its size.

@@ -6,6 +6,18 @@ use gpumodel_core::toml::SourceKind;
 use super::options::{Entry, Options};
 use super::sheet::Sheet;
 
+/// Most SMs of a machine.
+const MOST_SMS: u32 = 4096;
+
+/// Clocks that DRAM has: beyond, the unit is probably wrong.
+const DRAM_MHZ: std::ops::RangeInclusive<f64> = 55.0..=50_000.0;
+
+/// Longest latency in cycles.
+const LONGEST: u32 = 99_999;
+
+/// Longest launch in cycles.
+const LONGEST_LAUNCH: u32 = 10_000_000;
+
 /// Writes the sections of everything up to the first cache.
 pub(super) fn write_core(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     isa(options, sheet)?;
@@ -19,7 +31,7 @@ pub(super) fn write_core(options: &mut Options, sheet: &mut Sheet) -> Result<(),
 /// Instructions are classed as the simulator does for machines with or without
 /// units of their own for integers.
 fn isa(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
-    options.need("-gpgpu_occupancy_sm_number", "SM version")?.number::<u32>()?;
+    options.or("-gpgpu_occupancy_sm_number", "0").number::<u32>()?;
     let own = integer_units(options)?.is_some();
     sheet.word("isa", if own { "accelsim" } else { "accelsim-pascal" });
     Ok(())
@@ -32,12 +44,15 @@ fn integer_units(options: &mut Options) -> Result<Option<(u32, Entry)>, SpecErro
 }
 
 fn clocks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
-    let entry = options.need("-gpgpu_clock_domains", "core:crossbar:L2:DRAM in MHz")?;
+    let entry = options.or("-gpgpu_clock_domains", "500.0:2000.0:2000.0:2000.0");
     sheet.section("clocks");
     for (index, key) in ["core_mhz", "interconnect_mhz", "l2_mhz", "dram_mhz"].iter().enumerate() {
         let mhz: f64 = entry.part(index)?;
-        if !mhz.is_finite() {
-            return Err(entry.refuse("four clocks in MHz"));
+        if !(0.001..100_000.0).contains(&mhz) {
+            return Err(entry.refuse("four clocks in MHz, each below 100000"));
+        }
+        if *key == "dram_mhz" && !DRAM_MHZ.contains(&mhz) {
+            return Err(entry.refuse("four clocks in MHz, the last from 55 to 50000"));
         }
         sheet.published(key, format!("{mhz:?}"), &entry.cite());
     }
@@ -45,18 +60,20 @@ fn clocks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
 }
 
 fn dispatch(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
-    let clusters = options.need("-gpgpu_n_clusters", "SM clusters")?;
-    let per_cluster = options.need("-gpgpu_n_cores_per_cluster", "SMs of a cluster")?;
-    let sms = clusters.number::<u16>()?.checked_mul(per_cluster.number()?);
-    let sms = sms.ok_or_else(|| clusters.refuse("at most 65535 SMs"))?;
+    let clusters = options.or("-gpgpu_n_clusters", "10");
+    let per_cluster = options.or("-gpgpu_n_cores_per_cluster", "3");
+    let sms = clusters.within(1..=MOST_SMS)? * per_cluster.within(1..=MOST_SMS)?;
+    if sms > MOST_SMS {
+        return Err(clusters.refuse(&format!("at most {MOST_SMS} SMs in all clusters")));
+    }
     sheet.section("dispatch");
     sheet.published("sms", sms, &format!("{} x {}", clusters.cite(), per_cluster.cite()));
     let launch = options.or("-gpgpu_kernel_launch_latency", "0");
-    sheet.published("kernel_launch_cycles", launch.number::<u64>()?, &launch.cite());
+    sheet.published("kernel_launch_cycles", launch.within(0..=LONGEST_LAUNCH)?, &launch.cite());
     let source = format!("{}: GPGPU-Sim starts one CTA per cluster and cycle", clusters.cite());
-    sheet.published("ctas_per_cycle", clusters.number::<u16>()?, &source);
+    sheet.published("ctas_per_cycle", clusters.number::<u32>()?, &source);
     let cta = options.or("-gpgpu_TB_launch_latency", "0");
-    sheet.published("cta_launch_cycles", cta.number::<u64>()?, &cta.cite());
+    sheet.published("cta_launch_cycles", cta.within(0..=LONGEST_LAUNCH)?, &cta.cite());
     let empty = "an empty kernel takes 5008 cycles, 5000 of them launch latency";
     sheet.leaf("kernel_retire_cycles", &0, SourceKind::Assumed, empty);
     sheet.choice("order", "round-robin", "GPGPU-Sim issue_block2core: clusters in turn");
@@ -70,29 +87,16 @@ fn dispatch(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
 
 fn sm(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     sheet.section("sm");
-    let threads = options.need("-gpgpu_shader_core_pipeline", "threads per SM:warp size")?;
-    if threads.part::<u32>(1)? != 32 {
-        return Err(threads.refuse("a warp of 32 threads"));
-    }
-    sheet.published("max_warps", threads.part::<u32>(0)? / 32, &threads.cite());
-    let ctas = options.need("-gpgpu_shader_cta", "CTAs per SM")?;
-    sheet.published("max_ctas", ctas.number::<u32>()?, &ctas.cite());
-    let registers = options.need("-gpgpu_shader_registers", "registers per SM")?;
-    sheet.published("registers", registers.number::<u32>()?, &registers.cite());
-    let rounding = "GPGPU-Sim shader_core_config::max_cta: registers per thread rounded up to 4";
-    sheet.published("register_unit", 128, rounding);
     let schedulers = options.or("-gpgpu_num_sched_per_core", "1");
-    if schedulers.number::<u32>()? == 0 {
-        return Err(schedulers.refuse("at least one scheduler"));
-    }
+    residents(options, sheet, &schedulers)?;
     sheet.published("schedulers", schedulers.number::<u32>()?, &schedulers.cite());
     let policy = options.or("-gpgpu_scheduler", "gto");
     sheet.choice("policy", scheduler_policy(&policy)?, &policy.cite());
     if scheduler_policy(&policy)? == "two-level" {
-        sheet.published("active_warps", policy.part::<u32>(1)?, &policy.cite());
+        sheet.published("active_warps", policy.part_within(1, 1..=256)?, &policy.cite());
     }
     let width = options.or("-gpgpu_max_insn_issue_per_warp", "2");
-    sheet.published("issue_width", width.number::<u32>()?, &width.cite());
+    sheet.published("issue_width", width.within(1..=8)?, &width.cite());
     let chains = "Accel-Sim runs of dependent chains on QV100: FADD 7 at latency 2, DFMA 13 at 8, MUFU 25 at 20";
     sheet.leaf("dependent_issue_cycles", &5, SourceKind::Measured, chains);
     let first = "GPGPU-Sim shader_core_ctx::cycle: issue comes before fetch and decode, so a CTA's first instruction issues in its second cycle";
@@ -106,13 +110,45 @@ fn sm(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     Ok(())
 }
 
+/// Writes how many warps, CTAs and registers an SM holds.
+fn residents(
+    options: &mut Options,
+    sheet: &mut Sheet,
+    schedulers: &Entry,
+) -> Result<(), SpecError> {
+    let threads = options.or("-gpgpu_shader_core_pipeline", "1024:32");
+    if threads.part::<u32>(1)? != 32 {
+        return Err(threads.refuse("a warp of 32 threads"));
+    }
+    let warps = threads.part_within(0, 32..=256 * 32)? / 32;
+    if schedulers.number::<u32>()? == 0 {
+        return Err(schedulers.refuse("at least one scheduler"));
+    }
+    if !warps.is_multiple_of(schedulers.within(1..=64)?) {
+        return Err(schedulers.refuse(&format!("schedulers that divide the {warps} warps")));
+    }
+    sheet.published("max_warps", warps, &threads.cite());
+    let ctas = options.or("-gpgpu_shader_cta", "32");
+    sheet.published("max_ctas", ctas.within(1..=256)?, &ctas.cite());
+    let registers = options.or("-gpgpu_shader_registers", "8192");
+    // What is left over holds no warp's registers.
+    let whole = registers.within(REGISTER_UNIT..=u32::MAX)? / REGISTER_UNIT * REGISTER_UNIT;
+    sheet.published("registers", whole, &registers.cite());
+    let rounding = "GPGPU-Sim shader_core_config::max_cta: registers per thread rounded up to 4";
+    sheet.published("register_unit", REGISTER_UNIT, rounding);
+    Ok(())
+}
+
+/// Registers of a warp come in multiples of this many.
+const REGISTER_UNIT: u32 = 128;
+
 fn scheduler_policy(entry: &Entry) -> Result<&'static str, SpecError> {
     match entry.value.split(':').next().unwrap_or_default() {
         "lrr" | "rrr" => Ok("lrr"),
         "gto" => Ok("gto"),
         "old" | "oldest" => Ok("oldest"),
         "two_level_active" => Ok("two-level"),
-        _ => Err(entry.refuse("lrr, gto, rrr, old or two_level_active:…")),
+        _ => Err(entry.refuse("lrr, gto, rrr, old or two_level_active:…; others are not modelled")),
     }
 }
 
@@ -127,21 +163,24 @@ fn register_banks(
     let source = format!("{} over {schedulers} schedulers; {}", banks.cite(), sub_core.cite());
     sub_core.flag()?;
     let share = banks.number::<u32>()? / schedulers.max(1);
-    sheet.published("register_banks", share, &source);
+    sheet.published("register_banks", share.min(1024), &source);
     let ports = options.or("-gpgpu_reg_file_port_throughput", "1");
     let source = format!("{}: the collectors step as often per cycle", ports.cite());
     sheet.published("register_bank_ports", ports.number::<u32>()?, &source);
     Ok(())
 }
 
-/// The units by name: the option that counts them and the one with their
-/// latency and initiation interval.
-const UNITS: [(&str, &str, &str); 4] = [
-    ("fp32", "-gpgpu_num_sp_units", "-trace_opcode_latency_initiation_sp"),
-    ("int", "-gpgpu_num_int_units", "-trace_opcode_latency_initiation_int"),
-    ("fp64", "-gpgpu_num_dp_units", "-trace_opcode_latency_initiation_dp"),
-    ("sfu", "-gpgpu_num_sfu_units", "-trace_opcode_latency_initiation_sfu"),
+/// The units by name: the option that counts them, the simulator's default for it, and the
+/// option with their latency and initiation interval.
+const UNITS: [(&str, &str, &str, &str); 4] = [
+    ("fp32", "-gpgpu_num_sp_units", "1", "-trace_opcode_latency_initiation_sp"),
+    ("int", "-gpgpu_num_int_units", "0", "-trace_opcode_latency_initiation_int"),
+    ("fp64", "-gpgpu_num_dp_units", "0", "-trace_opcode_latency_initiation_dp"),
+    ("sfu", "-gpgpu_num_sfu_units", "1", "-trace_opcode_latency_initiation_sfu"),
 ];
+
+/// Most units of a kind.
+const MOST_UNITS: u32 = 1024;
 
 /// Specialised units: the one with their timing, the one that declares them.
 const SPECIALISED: [(&str, &str, &str); 4] = [
@@ -152,12 +191,13 @@ const SPECIALISED: [(&str, &str, &str); 4] = [
 ];
 
 fn units(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
-    let shared = options.or("-gpgpu_num_sp_units", "4");
-    for (name, count, timing) in UNITS {
+    let shared = options.or("-gpgpu_num_sp_units", "1");
+    shared.within(1..=MOST_UNITS)?;
+    for (name, count, default, timing) in UNITS {
         let timing = options.or(timing, "4,1");
-        let own = options.or(count, "0");
+        let own = options.or(count, default);
         // The SP unit runs integers, the SFU doubles, where they have no unit.
-        let count = if own.number::<u32>()? == 0 { &shared } else { &own };
+        let count = if own.within(0..=MOST_UNITS)? == 0 { &shared } else { &own };
         unit(sheet, name, (count, count.number()?), &timing)?;
         if name == "fp32" {
             half(sheet, count, &timing)?;
@@ -165,12 +205,14 @@ fn units(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     }
     let integer = options.or("-trace_opcode_latency_initiation_int", "4,1");
     for (name, declared, timing) in SPECIALISED {
-        let Some(declared) = options.find(declared) else {
+        let declared = options.find(declared);
+        let enabled = declared.filter(|entry| entry.part::<u32>(0).is_ok_and(|on| on != 0));
+        let Some(declared) = enabled else {
             unit(sheet, name, (&shared, shared.number()?), &integer)?;
             continue;
         };
         let timing = options.or(timing, "4,4");
-        unit(sheet, name, (&declared, declared.part(1)?), &timing)?;
+        unit(sheet, name, (&declared, declared.part_within(1, 1..=MOST_UNITS)?), &timing)?;
     }
     one_cycle(sheet, "memory", 1, "GPGPU-Sim: one load/store unit per SM; LOAD_OP takes one cycle");
     let schedulers = options.or("-gpgpu_num_sched_per_core", "1").number()?;
@@ -192,8 +234,8 @@ fn unit(
 ) -> Result<(), SpecError> {
     sheet.section(&format!("units.{name}"));
     sheet.published("count", count.1, &count.0.cite());
-    sheet.published("latency_cycles", timing.part::<u32>(0)?, &timing.cite());
-    sheet.published("initiation_cycles", timing.part::<u32>(1)?, &timing.cite());
+    sheet.published("latency_cycles", timing.part_within(0, 0..=LONGEST)?, &timing.cite());
+    sheet.published("initiation_cycles", timing.part_within(1, 1..=LONGEST)?, &timing.cite());
     overrides(sheet);
     Ok(())
 }
@@ -224,13 +266,16 @@ fn overrides(sheet: &mut Sheet) {
 
 fn shared(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     sheet.section("shared");
-    let bytes = options.need("-gpgpu_shmem_size", "shared bytes per SM")?;
+    let bytes = options.or("-gpgpu_shmem_size", "16384");
     sheet.published("bytes", bytes.number::<u32>()?, &bytes.cite());
     sheet.published("unit_bytes", 1, "GPGPU-Sim max_cta: shared bytes as launched");
     sheet.published("reserved_bytes_per_cta", 0, "GPGPU-Sim max_cta: shared bytes as launched");
     let latency = options.or("-gpgpu_smem_latency", "3");
-    sheet.published("latency_cycles", latency.number::<u32>()?, &latency.cite());
+    sheet.published("latency_cycles", latency.within(0..=LONGEST)?, &latency.cite());
     let banks = options.or("-gpgpu_shmem_num_banks", "16");
+    if !banks.within(1..=64)?.is_power_of_two() {
+        return Err(banks.refuse("a power of two of banks"));
+    }
     sheet.published("banks", banks.number::<u32>()?, &banks.cite());
     sheet.published("bank_bytes", 4, "GPGPU-Sim WORD_SIZE");
     let words =

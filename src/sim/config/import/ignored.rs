@@ -2,17 +2,10 @@
 
 /// Prefix of the key, the only value for which leaving it out is right (where
 /// that matters), and why it is left out. The longest prefix counts.
-const IGNORED: [(&str, Option<&str>, &str); 47] = [
-    ("-dram_bnk_indexing_policy", Some("0"), "the mapping's bank bits are linear"),
-    (
-        "-dram_bnkgrp_indexing_policy",
-        None,
-        "part of the memory standard: low bank bits choose the group",
-    ),
+const IGNORED: [(&str, Option<&str>, &str); 56] = [
     ("-dram_seperate_write_queue_enable", Some("0"), "one queue for reads and writes"),
     ("-enable_ptx_file_line_stats", None, "statistics"),
     ("-gpgpu_cache:dl1Pref", None, "cache preference calls are not in traces"),
-    ("-gpgpu_cache:dl2_texture_only", Some("0"), "the L2 serves everything"),
     ("-gpgpu_cache:il1", None, "instruction cache: perfect in trace mode"),
     ("-gpgpu_clock_gated_lanes", None, "power"),
     ("-gpgpu_coalesce_arch", None, "32-byte sectors from compute capability 4.0 on"),
@@ -34,13 +27,19 @@ const IGNORED: [(&str, Option<&str>, &str); 47] = [
         None,
         "a pass fetches for more instructions than the schedulers issue",
     ),
+    ("-gpgpu_l1_banks_hashing_function", Some("0"), "banks of the L1 are interleaved"),
     ("-gpgpu_max_concurrent_kernel", None, "kernels run together as the scheme says"),
+    ("-gpgpu_max_cta", Some("0"), "no limit"),
+    ("-gpgpu_max_cycle", Some("0"), "no limit"),
+    ("-gpgpu_max_insn", Some("0"), "no limit"),
+    ("-gpgpu_mem_addr_test", None, "a test of the simulator's own"),
     ("-gpgpu_mem_address_mask", None, "part of the address mapping"),
     ("-gpgpu_memlatency_stat", None, "statistics"),
     ("-gpgpu_n_cluster_ejection_buffer_size", None, "the crossbar's output queue stands for it"),
     ("-gpgpu_n_mem_per_ctrlr", Some("1"), "one device per controller"),
     ("-gpgpu_num_tensor_core_units", None, "HMMA runs on specialised unit 3 in trace mode"),
     ("-gpgpu_operand_collector", None, "operand collectors are not modelled one by one"),
+    ("-gpgpu_num_cta_barriers", None, "barriers of traces fit"),
     ("-gpgpu_perfect_inst_const_cache", None, "instruction and constant caches are perfect"),
     ("-gpgpu_ptx", None, "functional simulation"),
     ("-gpgpu_registers_per_block", None, "launches in traces fit"),
@@ -57,7 +56,13 @@ const IGNORED: [(&str, Option<&str>, &str); 47] = [
     ("-icnt_flit_size", None, "the built-in crossbar moves whole packets"),
     ("-icnt_subnets", None, "one crossbar per direction"),
     ("-inter_config_file", None, "network details of the external simulator"),
-    ("-power_simulation_enabled", None, "power"),
+    ("-accelwattch", None, "power"),
+    ("-aggregate_power_stats", None, "power"),
+    ("-dvfs_enabled", None, "power"),
+    ("-gpuwattch_xml_file", None, "power"),
+    ("-hw_perf", None, "power"),
+    ("-power_", None, "power"),
+    ("-steady_", None, "power"),
     ("-ptx_opcode", None, "PTX mode; trace mode has its own figures"),
     ("-specialized_unit", None, "units are counted from their timing lines"),
     (

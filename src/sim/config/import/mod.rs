@@ -4,9 +4,13 @@
 //! Every value names the line it is from. Options without a counterpart are
 //! listed in the file with the reason; unknown ones are listed and handed back.
 
+mod address;
 mod cache_line;
+mod caches;
 mod core;
+mod dram;
 mod ignored;
+mod levels;
 mod memory;
 mod options;
 mod sheet;
@@ -49,8 +53,9 @@ pub struct ImportLabel {
 /// `trace.config`; of an option given twice the last one counts.
 ///
 /// # Errors
-/// [`SpecError`] with file and line for text that is no option file, a value out
-/// of its range, or a missing option.
+/// [`SpecError`] with file and line for text that is no option file or a value that the
+/// model cannot stand for, and for files without any option of the simulator. Missing options
+/// have the simulator's defaults.
 pub fn import_accelsim(files: &[PathBuf], label: &ImportLabel) -> Result<Import, SpecError> {
     let mut texts = Vec::new();
     for path in files {
@@ -72,6 +77,7 @@ pub fn import_accelsim(files: &[PathBuf], label: &ImportLabel) -> Result<Import,
     sheet.word("description", &label.description);
     write_core(&mut options, &mut sheet)?;
     write_memory(&mut options, &mut sheet)?;
+    options.check_used()?;
     Ok(finish(&options, sheet))
 }
 

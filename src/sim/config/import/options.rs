@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -65,16 +66,47 @@ impl Entry {
             .ok_or_else(|| self.refuse(&format!("a number as part {} of the value", index + 1)))
     }
 
-    /// The whole value as a number.
+    /// The whole value as a number; as in the simulator, one that begins with 0x is
+    /// hexadecimal, one that begins with 0 octal.
     pub(super) fn number<T: FromStr>(&self) -> Result<T, SpecError> {
-        self.value.parse().map_err(|_| self.refuse("a number in range"))
+        let (digits, radix) = match self.value.strip_prefix('0') {
+            None | Some("") => (self.value.as_str(), 10),
+            Some(rest) => rest.strip_prefix('x').map_or((rest, 8), |digits| (digits, 16)),
+        };
+        let plain = || self.value.parse().ok();
+        let number = match u64::from_str_radix(digits, radix) {
+            Ok(number) if radix != 10 => number.to_string().parse().ok(),
+            _ => plain(),
+        };
+        number.ok_or_else(|| self.refuse("a number in range"))
     }
 
-    /// The value as 0 or 1.
+    /// The whole value as a number in `range`.
+    pub(super) fn within(&self, range: RangeInclusive<u32>) -> Result<u32, SpecError> {
+        self.number().ok().filter(|number| range.contains(number)).ok_or_else(|| {
+            self.refuse(&format!("a number from {} to {}", range.start(), range.end()))
+        })
+    }
+
+    /// Part `index` of a value split at `,` and `:`, as a number in `range`.
+    pub(super) fn part_within(
+        &self,
+        index: usize,
+        range: RangeInclusive<u32>,
+    ) -> Result<u32, SpecError> {
+        let part: u32 = self.part(index)?;
+        if range.contains(&part) {
+            return Ok(part);
+        }
+        let (low, high) = (range.start(), range.end());
+        Err(self.refuse(&format!("a number from {low} to {high} as part {}", index + 1)))
+    }
+
+    /// The value as 0 or 1; as in the simulator, an option without a value is 1.
     pub(super) fn flag(&self) -> Result<bool, SpecError> {
         match self.value.as_str() {
             "0" => Ok(false),
-            "1" => Ok(true),
+            "1" | "" => Ok(true),
             _ => Err(self.refuse("0 or 1")),
         }
     }
@@ -96,6 +128,18 @@ impl Entry {
         SpecError::value(&self.place, &self.key, expected, format!("\"{}\"", self.value))
     }
 }
+
+/// Options and their names before GPGPU-Sim 4.1.
+const RENAMED: [(&str, &str); 8] = [
+    ("-gpgpu_adaptive_cache_config", "-adaptive_cache_config"),
+    ("-gpgpu_flush_l1_cache", "-flush_l1_cache"),
+    ("-gpgpu_gmem_skip_L1D", "-gmem_skip_L1D"),
+    ("-gpgpu_l1_banks", "-l1_banks"),
+    ("-gpgpu_l1_latency", "-l1_latency"),
+    ("-gpgpu_l2_rop_latency", "-rop_latency"),
+    ("-gpgpu_mem_addr_mapping", "-mem_addr_mapping"),
+    ("-gpgpu_smem_latency", "-smem_latency"),
+];
 
 /// Longest citation of an option, in letters.
 const CITED_LETTERS: usize = 140;
@@ -123,20 +167,23 @@ impl Options {
         Ok(Self { files: names.join(", "), entries, used: BTreeSet::new() })
     }
 
-    /// The option `key`, which is thereby used.
+    /// The option `key`, or what it was called earlier; it is thereby used.
     pub(super) fn find(&mut self, key: &str) -> Option<Entry> {
-        let found = self.entries.get(key)?;
-        self.used.insert(key.to_owned());
+        let earlier = RENAMED.iter().find(|(new, _)| *new == key).map(|(_, old)| *old);
+        let found = self.entries.get(key).or_else(|| self.entries.get(earlier?))?;
+        self.used.insert(found.key.clone());
         Some(found.clone())
     }
 
-    /// The option `key`; `meaning` says in the error what is missing.
-    pub(super) fn need(&mut self, key: &str, meaning: &'static str) -> Result<Entry, SpecError> {
-        self.find(key).ok_or_else(|| SpecError::MissingOption {
-            files: self.files.clone(),
-            key: key.to_owned(),
-            meaning,
-        })
+    /// Refuses files that configure something else: nothing was used, or, as in a
+    /// `trace.config`, only the timing of units.
+    pub(super) fn check_used(&self) -> Result<(), SpecError> {
+        let timing = |key: &String| ["-trace_", "-specialized_"].iter().any(|p| key.starts_with(p));
+        if !self.used.iter().all(timing) {
+            return Ok(());
+        }
+        let (key, meaning) = ("-gpgpu_n_clusters".to_owned(), "SM clusters");
+        Err(SpecError::MissingOption { files: self.files.clone(), key, meaning })
     }
 
     /// The option `key`, or the simulator's `default` for it.
@@ -223,10 +270,24 @@ mod tests {
         let entry = options.find("-a").unwrap();
         assert_eq!(entry.cite(), "a.config:1 -a 1");
         assert_eq!(entry.cited_as_typed(), "w/a.config:1 -a 1");
+        let mut old = read("-smem_latency 24\n-rop_latency 1\n-gpgpu_l2_rop_latency 2");
+        assert_eq!(old.or("-gpgpu_smem_latency", "3").value, "24", "an earlier name");
+        assert_eq!(old.or("-gpgpu_l2_rop_latency", "85").value, "2", "the present one first");
         assert!(entry.refuse("2").to_string().starts_with("w/a.config:1: `-a`"));
         assert_eq!(options.or("-b", "3").cite(), "GPGPU-Sim's default -b 3");
-        let missing = options.need("-c", "cores").unwrap_err().to_string();
-        assert!(missing.starts_with("w/a.config: no `-c` (cores)"), "{missing}");
+        let other = Options::read(&files).unwrap().check_used().unwrap_err().to_string();
+        assert!(other.starts_with("w/a.config: no `-gpgpu_n_clusters`"), "{other}");
+    }
+
+    #[test]
+    fn numbers_are_read_as_the_simulator_does() {
+        let mut options = read("-a 0x10\n-b 010\n-c 0\n-d 12\n-e 08\n-f\n-g 1.5");
+        let mut number = |key: &str| options.find(key).unwrap().number::<u32>().ok();
+        let found = ["-a", "-b", "-c", "-d", "-e", "-g"].map(&mut number);
+        assert_eq!(found, [Some(16), Some(8), Some(0), Some(12), Some(8), None]);
+        assert!(options.find("-f").unwrap().flag().unwrap());
+        let error = options.find("-d").unwrap().within(1..=8).unwrap_err().to_string();
+        assert!(error.contains("expected a number from 1 to 8"), "{error}");
     }
 
     #[test]

@@ -40,10 +40,9 @@ impl Lanes<'_> {
         list.iter().copied().filter(|bit| self.usable >> bit & 1 == 1)
     }
 
-    /// Shift, mask and width of every part.
-    #[allow(clippy::type_complexity)]
-    pub(super) fn layout(&self) -> Result<([u32; PARTS], [u32; PARTS], [u32; PARTS]), String> {
-        let (mut shifts, mut masks, mut widths) = ([0; PARTS], [0; PARTS], [0; PARTS]);
+    /// Shift and width of every part.
+    pub(super) fn layout(&self) -> Result<([u32; PARTS], [u32; PARTS]), String> {
+        let (mut shifts, mut widths) = ([0; PARTS], [0; PARTS]);
         let mut at = 0;
         for part in 0..PARTS {
             let width =
@@ -55,11 +54,10 @@ impl Lanes<'_> {
                 return Err(format!("xor.{0} has more bits than fields.{0}", FIELDS[part]));
             }
             shifts[part] = at.min(63);
-            masks[part] = u32::try_from(mask(width)).expect("32 bits at most");
             widths[part] = width;
             at += width;
         }
-        Ok((shifts, masks, widths))
+        Ok((shifts, widths))
     }
 
     fn hash_width(&self) -> Result<u32, String> {
@@ -104,14 +102,20 @@ impl Lanes<'_> {
         if matches!(self.mapping.hash, Hash::Fold(..)) {
             return 1 << ((bit - from) % width);
         }
-        let polynomial = POLYNOMIALS[to_usize(width - 1)];
-        // x^width first, then one factor of x per address bit.
-        let times_x = |power: u64| {
-            let next = power << 1;
-            if next >> width & 1 == 1 { (next & mask(width)) ^ polynomial } else { next }
-        };
-        (from..bit).fold(polynomial, |power, _| times_x(power))
+        polynomial_image(width, bit - from)
     }
+}
+
+/// The remainder of x^(`width` + `upper`) by the polynomial of degree `width` (1 to 12): the
+/// bits of a hash of so many bits that bit `upper` of what lies above is XORed onto.
+pub(super) fn polynomial_image(width: u32, upper: u32) -> u64 {
+    let polynomial = POLYNOMIALS[to_usize(width - 1)];
+    // x^width first, then one factor of x per address bit.
+    let times_x = |power: u64| {
+        let next = power << 1;
+        if next >> width & 1 == 1 { (next & mask(width)) ^ polynomial } else { next }
+    };
+    (0..upper).fold(polynomial, |power, _| times_x(power))
 }
 
 /// Where `bit` stands in a list.

@@ -5,6 +5,7 @@
 
 use super::MemoryStandard;
 use super::address_bits::{BYTES, HASH, Lanes, PARTS, SLICE, invert, mask, tables};
+use super::layout::{draw, pae};
 use super::mapping::{ADDRESS_BITS, FIELDS, Interleave, Location, Mapping};
 use crate::config::error::SpecError;
 use gpumodel_core::units::{to_u32, to_usize};
@@ -22,9 +23,13 @@ pub struct AddressMap {
     slices: u32,
     /// Slices per channel are two to this.
     slice_bits: u32,
-    /// All slices are a power of two.
-    binary: bool,
+    spread: Spread,
     split: Split,
+    /// Address bits that choose a place.
+    seen: u64,
+    /// A request of two to this many accesses lies where its first one does, whatever the
+    /// bits inside it say; 0: these follow the other rules.
+    request_bits: u32,
     /// Where each of [`FIELDS`], the raw slice and the hash lie in a packed word.
     shifts: [u32; PARTS],
     masks: [u32; PARTS],
@@ -36,15 +41,31 @@ pub struct AddressMap {
     offset_bits: u32,
     /// Bits of the channel-free address that fields are made of.
     covered: u64,
-    hashed: bool,
     /// Bits that choose the slice, and those of the channel where they stay in the
     /// address: highest first.
     choosing: Vec<u32>,
 }
 
+/// How channel and slice, numbered together, are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spread {
+    /// Not at all.
+    None,
+    /// XOR of the hash; all slices are a power of two.
+    Xor,
+    /// The sum with the hash, modulo the slices.
+    Add,
+    /// XOR of the hash, modulo the slices: several numbers may become one.
+    XorModulo,
+    /// The channel of [`pae`], then XOR of the hash.
+    Pae,
+    /// Drawn for the address above this bit, from this first number on.
+    Random(u32, u64),
+}
+
 /// How the channel is split off.
 #[derive(Clone, Debug)]
-enum Split {
+pub(super) enum Split {
     /// Bits inserted at a position: shift and number.
     Insert(u32, u32),
     /// Remainder: shift, count and the reciprocal 2^64 / count, rounded up.
@@ -53,7 +74,57 @@ enum Split {
     Bits(Vec<u32>),
 }
 
+/// The linear part of a map and what belongs to it, put together elsewhere.
+pub(super) struct Parts {
+    pub(super) name: String,
+    /// Channels and slices per channel.
+    pub(super) counts: (u32, u32),
+    pub(super) spread: Spread,
+    pub(super) split: Split,
+    /// See the fields of [`AddressMap`].
+    pub(super) seen: u64,
+    pub(super) request_bits: u32,
+    /// Bits of each part of the packed word.
+    pub(super) widths: [u32; PARTS],
+    /// The packed word of each bit of the address without its channel.
+    pub(super) images: Vec<u64>,
+    pub(super) offset_bits: u32,
+    pub(super) covered: u64,
+    /// Bits of the slice in the address without its channel, and those of the channel where they
+    /// stay in it.
+    pub(super) slice: Vec<u32>,
+    pub(super) taken: u64,
+}
+
 impl AddressMap {
+    /// The map of `parts`; it has no inverse.
+    pub(super) fn of_parts(parts: Parts) -> Self {
+        let (mut shifts, mut at) = ([0; PARTS], 0);
+        for (shift, width) in shifts.iter_mut().zip(parts.widths) {
+            (*shift, at) = (at.min(63), at + width);
+        }
+        let (channels, slices) = parts.counts;
+        Self {
+            name: parts.name,
+            channels,
+            kept: channels,
+            grain: grain(&parts.split).unwrap_or(0),
+            slices,
+            slice_bits: slices.ilog2(),
+            spread: parts.spread,
+            split: parts.split,
+            seen: parts.seen,
+            request_bits: parts.request_bits,
+            shifts,
+            masks: parts.widths.map(|width| to_u32(mask(width))),
+            tables: tables(&parts.images),
+            inverse: Vec::new(),
+            offset_bits: parts.offset_bits,
+            covered: parts.covered,
+            choosing: choosing(&parts.slice, parts.taken),
+        }
+    }
+
     /// See [`Mapping::for_machine`].
     pub(super) fn new(mapping: &Mapping, channels: u32, slices: u32) -> Result<Self, SpecError> {
         let unfit =
@@ -65,7 +136,7 @@ impl AddressMap {
         let (split, taken) = split(mapping, channels).map_err(unfit)?;
         let usable = !taken & mask(ADDRESS_BITS - free_bits(&split));
         let lanes = Lanes { mapping, slice, usable, ports: channels * slices };
-        let (shifts, masks, widths) = lanes.layout().map_err(unfit)?;
+        let (shifts, widths) = lanes.layout().map_err(unfit)?;
         let image = |bit: u32| lanes.image(bit, &shifts);
         let images: Vec<u64> = (0..64).map(image).collect();
         let packed: u32 = widths.iter().take(FIELDS.len()).sum();
@@ -75,24 +146,26 @@ impl AddressMap {
         }
         let chosen = grain(&split).into_iter().chain(slice.iter().copied()).min();
         let images = whole(images, covered.trailing_zeros(), chosen).map_err(unfit)?;
-        Ok(Self {
+        let spread = match widths[HASH] {
+            0 => Spread::None,
+            _ if (channels * slices).is_power_of_two() => Spread::Xor,
+            _ => Spread::Add,
+        };
+        let parts = Parts {
             name: mapping.name.clone(),
-            channels,
-            kept: channels,
-            grain: grain(&split).unwrap_or(0),
-            slices,
-            slice_bits: slices.ilog2(),
-            binary: (channels * slices).is_power_of_two(),
+            counts: (channels, slices),
+            spread,
             split,
-            shifts,
-            masks,
-            tables: tables(&images),
-            inverse,
+            seen: mask(ADDRESS_BITS),
+            request_bits: 0,
+            widths,
+            images,
             offset_bits: covered.trailing_zeros(),
             covered,
-            hashed: widths[HASH] > 0,
-            choosing: choosing(slice, taken),
-        })
+            slice: slice.to_vec(),
+            taken,
+        };
+        Ok(Self { inverse, ..Self::of_parts(parts) })
     }
 
     /// The same map for a part of the machine that has only `kept` of its channels:
@@ -120,7 +193,7 @@ impl AddressMap {
     /// a remainder or folded.
     pub(super) fn channel_bits(&self) -> Option<Vec<u32>> {
         match &self.split {
-            _ if self.hashed || self.kept != self.channels => None,
+            _ if self.spread != Spread::None || self.kept != self.channels => None,
             Split::Insert(shift, bits) => Some((*shift..shift + bits).collect()),
             Split::Divide(..) => None,
             Split::Bits(bits) => Some(bits.clone()),
@@ -143,11 +216,12 @@ impl AddressMap {
     #[must_use]
     #[inline]
     pub fn locate(&self, address: u64) -> Location {
-        let (mut channel, rest) = self.split.apart(address & mask(ADDRESS_BITS));
+        let (mut channel, rest) = self.split.apart(address & self.seen);
         let mut word = self.word(rest);
         let mut slice = self.part(word, SLICE);
-        if self.hashed {
-            let index = self.spread(channel << self.slice_bits | slice, self.part(word, HASH));
+        if self.spread != Spread::None {
+            let index = channel << self.slice_bits | slice;
+            let index = self.spread(index, self.part(word, HASH), address & self.seen);
             (channel, slice) = (index >> self.slice_bits, index & (self.slices - 1));
         }
         if self.kept != self.channels {
@@ -162,8 +236,19 @@ impl AddressMap {
             bank_group: self.part(word, 2),
             bank: self.part(word, 3),
             row: self.part(word, 4),
-            column: self.part(word, 0),
+            column: self.column(word, address),
         }
+    }
+
+    /// The access within the row.
+    #[inline]
+    fn column(&self, word: u64, address: u64) -> u32 {
+        let column = self.part(word, 0);
+        if self.request_bits == 0 {
+            return column;
+        }
+        let inside = address >> self.offset_bits & mask(self.request_bits);
+        column << self.request_bits | to_u32(inside)
     }
 
     /// Whether every aligned block of `bytes` lies in one row, its accesses side by side
@@ -203,15 +288,19 @@ impl AddressMap {
     /// stay apart and, among themselves, in order.
     #[must_use]
     pub fn within_slice(&self, address: u64) -> u64 {
-        let (_, rest) = self.split.apart(address & mask(ADDRESS_BITS));
+        let (_, rest) = self.split.apart(address & self.seen);
         let without = |rest: u64, &bit: &u32| (rest >> (bit + 1)) << bit | rest & mask(bit);
         self.choosing.iter().fold(rest, without)
     }
 
     /// The first address of the access at `location`: the inverse of
     /// [`AddressMap::locate`]. The slice follows from the other parts.
+    ///
+    /// # Panics
+    /// For the map of a [`Layout`](super::Layout), which may send two addresses to one place.
     #[must_use]
     pub fn address(&self, location: Location) -> u64 {
+        assert!(!self.inverse.is_empty(), "the layout of {} has no inverse", self.name);
         let parts = [
             location.column,
             location.pseudo_channel,
@@ -226,7 +315,7 @@ impl AddressMap {
         let bytes = rest.to_le_bytes();
         let image = self.tables.iter().zip(bytes).fold(0, |w, (t, b)| w ^ t[usize::from(b)]);
         let mut channel = location.channel;
-        if self.hashed {
+        if self.spread != Spread::None {
             let index = location.channel * self.slices + location.slice;
             channel = self.gather(index, self.part(image, HASH)) / self.slices;
         }
@@ -276,13 +365,27 @@ impl AddressMap {
     }
 
     #[inline]
-    fn spread(&self, index: u32, hash: u32) -> u32 {
-        if self.binary { index ^ hash } else { (index + hash) % (self.channels * self.slices) }
+    fn spread(&self, index: u32, hash: u32, address: u64) -> u32 {
+        let ports = self.channels * self.slices;
+        match self.spread {
+            Spread::None => index,
+            Spread::Xor => index ^ hash,
+            Spread::Add => (index + hash) % ports,
+            Spread::XorModulo => (index ^ hash) % ports,
+            Spread::Pae => {
+                let slice = index & (self.slices - 1);
+                (pae(index >> self.slice_bits) << self.slice_bits | slice) ^ hash
+            }
+            Spread::Random(from, seed) => to_u32(draw(seed, address >> from) % u64::from(ports)),
+        }
     }
 
     fn gather(&self, index: u32, hash: u32) -> u32 {
         let ports = self.channels * self.slices;
-        if self.binary { index ^ hash } else { (index + ports - hash % ports) % ports }
+        match self.spread {
+            Spread::Xor => index ^ hash,
+            _ => (index + ports - hash % ports) % ports,
+        }
     }
 
     /// Bits of the channel-free address that name an access.
@@ -352,16 +455,19 @@ fn choosing(slice: &[u32], taken: u64) -> Vec<u32> {
     bits
 }
 
+/// The channel as the remainder of the address above bit `shift`.
+pub(super) fn divide(shift: u32, channels: u32) -> Split {
+    if channels.is_power_of_two() {
+        return Split::Insert(shift, channels.ilog2());
+    }
+    let count = u64::from(channels);
+    Split::Divide(shift, count, u64::MAX / count + 1)
+}
+
 /// The channel split, and the address bits that it takes for itself.
 fn split(mapping: &Mapping, channels: u32) -> Result<(Split, u64), String> {
     match &mapping.interleave {
-        Interleave::Divide(shift) if channels.is_power_of_two() => {
-            Ok((Split::Insert(*shift, channels.ilog2()), 0))
-        }
-        Interleave::Divide(shift) => {
-            let count = u64::from(channels);
-            Ok((Split::Divide(*shift, count, u64::MAX / count + 1), 0))
-        }
+        Interleave::Divide(shift) => Ok((divide(*shift, channels), 0)),
         Interleave::Bits(bits) => {
             let count = bits.len();
             let named = u32::try_from(count).ok().and_then(|count| 1_u32.checked_shl(count));
@@ -403,7 +509,7 @@ fn whole(mut images: Vec<u64>, access: u32, chosen: Option<u32>) -> Result<Vec<u
 }
 
 /// Bits by which the channel-free address is shorter than the address.
-fn free_bits(split: &Split) -> u32 {
+pub(super) fn free_bits(split: &Split) -> u32 {
     match split {
         Split::Insert(_, bits) => *bits,
         Split::Divide(_, count, _) => count.ilog2(),

@@ -7,6 +7,8 @@ mod command;
 mod controller;
 pub(super) mod file;
 mod gap;
+pub(super) mod layout;
+mod layout_map;
 mod mapping;
 mod page_channels;
 mod resolve;
@@ -17,11 +19,14 @@ use std::ffi::OsStr;
 use gpumodel_core::models::ModelFiles;
 
 use super::error::SpecError;
+use super::machine::Machine;
 use file::{COMMON, Folder, MemoryFile};
+use layout::{LAYOUT, Shape};
 
 pub use address_map::AddressMap;
 pub use command::{Command, Gap, Level};
 pub use controller::{ControllerOptions, Order, PagePolicy, Refresh};
+pub use layout::{BankGroupBits, BankIndex, Layout, PartitionIndex};
 pub use mapping::{Location, Mapping};
 pub use page_channels::PageChannels;
 
@@ -72,6 +77,39 @@ pub struct MemoryStandard {
     pub controller: ControllerOptions,
     /// Every named parameter as it was used, overrides included.
     pub parameters: BTreeMap<String, i64>,
+}
+
+impl AddressMap {
+    /// The map of `machine` with channels of `standard`: that of its own layout, or of the
+    /// mapping that it names.
+    ///
+    /// # Errors
+    /// [`SpecError`]: a mapping that cannot be read, or that does not fit the channels.
+    pub fn of_machine(
+        machine: &Machine,
+        standard: &MemoryStandard,
+        models: &ModelFiles,
+    ) -> Result<Self, SpecError> {
+        let (channels, slices) = (machine.dram.channels, machine.l2.slices / machine.dram.channels);
+        let layout = machine.dram.layout.as_ref().filter(|_| machine.dram.mapping == LAYOUT);
+        let Some(layout) = layout else {
+            let map =
+                Mapping::load(&machine.dram.mapping, models)?.for_machine(channels, slices)?;
+            map.fits(standard)?;
+            return Ok(map);
+        };
+        let shape = Shape {
+            channels,
+            slices,
+            request_bytes: machine.l2.cache.sector_bytes,
+            bank_groups: standard.bank_groups,
+            banks_per_group: standard.banks_per_group,
+        };
+        layout.map(&shape).map_err(|unfit| SpecError::InconsistentMemory {
+            name: format!("dram.layout of {}", machine.name),
+            problem: format!("expected {}", unfit.text()),
+        })
+    }
 }
 
 impl MemoryStandard {

@@ -33,15 +33,9 @@ impl Sm {
         shared_state: &mut SharedState,
     ) {
         let now = shared_state.queue.now();
-        let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps issue");
-        resident.stream.access(&mut self.lsu.access);
-        let kernel = resident.kernel;
-        let (profile, counts) = shared_state.profile_and_counts(kernel);
-        counts.thread_instructions += u64::from(self.lsu.access.mask.count_ones());
-        if self.lsu.access.mask == 0 {
+        let Some((kernel, decoded)) = self.next_access(warp, instruction, shared_state) else {
             return;
-        }
-        let decoded = profile.decoded(instruction).clone_for_access();
+        };
         let space = self.resolve(&decoded, kernel, shared_state);
         let resident = self.warp(warp);
         let target = resident.target(decoded.effect, slot, space, now);
@@ -69,6 +63,31 @@ impl Sm {
         self.lsu.queue.push(entry);
         self.schedule_service(now, shared_state);
         self.hold_issue(shared_state);
+    }
+
+    /// Takes the next access of a warp, without lanes at null: its kernel, and what it does;
+    /// `None` where no lane accesses anything.
+    fn next_access(
+        &mut self,
+        warp: u16,
+        instruction: u32,
+        shared_state: &mut SharedState,
+    ) -> Option<(u32, AccessKind)> {
+        let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps issue");
+        resident.stream.access(&mut self.lsu.access);
+        let kernel = resident.kernel;
+        let (profile, counts) = shared_state.profile_and_counts(kernel);
+        let access = &mut self.lsu.access;
+        counts.thread_instructions += u64::from(access.mask.count_ones());
+        if access.mask == 0 {
+            return None;
+        }
+        let decoded = profile.decoded(instruction).clone_for_access();
+        if decoded.reaches_global() && access.has_null() {
+            counts.null_accesses += 1;
+            counts.null_lanes += u64::from(access.drop_null());
+        }
+        (access.mask != 0).then_some((kernel, decoded))
     }
 
     /// The space that the access goes to; generic addresses are classified by the
@@ -199,6 +218,11 @@ impl Warp {
 }
 
 impl AccessKind {
+    /// Whether its addresses may be of global memory, where nothing lies at address 0.
+    fn reaches_global(&self) -> bool {
+        matches!(self.effect.space(), None | Some(Space::Global | Space::Generic))
+    }
+
     /// Bytes that a lane reads or writes of shared memory.
     fn shared_width(&self) -> u64 {
         if self.matrix { MATRIX_ROW_BYTES } else { u64::from(self.width) }

@@ -1,5 +1,7 @@
 //! The header of a kernel trace: `-key = value` lines up to the first `#`.
 
+use std::ops::Not;
+
 use crate::store::layout::{MOST_CTAS, MOST_THREADS};
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::{Dim3, quoted};
@@ -9,12 +11,18 @@ use crate::error::LineFault;
 /// Longest header text that is kept.
 const LONGEST: usize = 1 << 16;
 
+/// The newest tracer version that is known.
+const NEWEST_TRACER: u32 = 6;
+
 /// What the header says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) launch: Launch,
-    /// `accelsim tracer version`: its whole part; 0 when the key is missing.
+    /// `accelsim tracer version`: its whole part, [`NEWEST_TRACER`] at most; 0 when the key is
+    /// missing.
     pub(crate) tracer: u32,
+    /// The version as written, when it is none that is known.
+    unknown_tracer: Option<String>,
     /// Lines carry a source line number.
     pub(crate) line_info: bool,
     /// The lines verbatim, without line ends.
@@ -110,16 +118,29 @@ impl Header {
             "shmem" => launch.shared_bytes = number(value)?,
             "nregs" => launch.registers = number(value)?,
             "binary version" => launch.binary_version = number(value)?,
-            "cuda stream id" => launch.stream = value.parse().map_err(|_| "64-bit number")?,
+            "cuda stream id" => launch.stream = stream(value).ok_or("64-bit number")?,
             "shmem base_addr" => launch.shared_window = address(value)?,
             "local mem base_addr" => launch.local_window = address(value)?,
-            "accelsim tracer version" => {
-                self.tracer = number(value.split('.').next().unwrap_or_default())?;
-            }
+            "accelsim tracer version" => self.version(value),
             "enable lineinfo" => self.line_info = number(value)? != 0,
             _ => {}
         }
         Ok(())
+    }
+
+    /// Takes the tracer's version; one that is not known is read as the newest.
+    fn version(&mut self, value: &str) {
+        let known = number(value.split('.').next().unwrap_or_default());
+        self.tracer = known.unwrap_or(u32::MAX).min(NEWEST_TRACER);
+        self.unknown_tracer =
+            known.is_ok_and(|version| version <= NEWEST_TRACER).not().then(|| value.to_owned());
+    }
+
+    /// What the user should know about the tracer's version.
+    pub(crate) fn version_remark(&self) -> Option<String> {
+        self.unknown_tracer.as_ref().map(|version| {
+            format!("tracer version `{version}` is not known; read as version {NEWEST_TRACER}")
+        })
     }
 
     fn check(&self) -> Result<(), LineFault> {
@@ -134,6 +155,13 @@ impl Header {
         }
         Ok(())
     }
+}
+
+/// A stream's handle. Tracers before 2022 print the lower 32 bits with a sign.
+pub(crate) fn stream(text: &str) -> Option<u64> {
+    let lower = || text.parse().map(i32::cast_unsigned).map(u64::from);
+    let signed = || text.parse().map(i64::cast_unsigned);
+    text.parse().or_else(|_| lower()).or_else(|_| signed()).ok()
 }
 
 fn number(text: &str) -> Result<u32, &'static str> {
@@ -176,6 +204,34 @@ mod tests {
         assert_eq!((header.tracer, header.line_info, header.lines), (1, false, 11));
         assert!(header.text.contains("-colour = blue\n#traces format"));
         assert_eq!(&PLAIN.as_bytes()[header.bytes..], b"\n#BEGIN_TB\n");
+    }
+
+    #[test]
+    fn an_unknown_tracer_is_named_and_read_as_the_newest() {
+        for (version, remark) in [
+            ("1.2", None),
+            ("6", None),
+            ("7", Some("tracer version `7` is not known; read as version 6")),
+            ("next", Some("tracer version `next` is not known; read as version 6")),
+        ] {
+            let header = read(PLAIN.replace("1.2", version).as_bytes()).unwrap();
+            assert_eq!(header.version_remark().as_deref(), remark);
+            assert_eq!(header.tracer, if version == "1.2" { 1 } else { 6 });
+        }
+    }
+
+    #[test]
+    fn handles_of_streams_may_be_negative() {
+        for (printed, stream) in [
+            ("-1431650176", 0xaaaa_c080),
+            ("-1", 0xffff_ffff),
+            ("-2147483649", 0xffff_ffff_7fff_ffff),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            let header = read(PLAIN.replace("94349043264512", printed).as_bytes()).unwrap();
+            assert_eq!(header.launch.stream, stream, "{printed}");
+        }
+        assert!(read(PLAIN.replace("94349043264512", "-x").as_bytes()).is_err());
     }
 
     #[test]

@@ -56,6 +56,7 @@ pub(crate) fn import(
         conversion.left_out.push(header.launch);
         return Ok(());
     }
+    conversion.remark(&path, header.version_remark());
     let progress = conversion.progress;
     let body = &first.bytes[header.bytes..];
     let dialect = dialect(body, &header).map_err(|f| f.in_file(&path, first.first_line))?;

@@ -3,6 +3,7 @@
 //! A line of the tool begins with `MEMTRACE: `; ` - ` separates its fields. Output of the
 //! application may come between such lines, and before one.
 
+use super::super::accelsim::header::stream;
 use crate::store::layout::{MOST_CTAS, MOST_THREADS};
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::{Dim3, WARP_LANES};
@@ -192,13 +193,14 @@ fn opening(context: u64, line: &[u8]) -> Result<Opening, &'static str> {
     let id = id.ok_or("` - grid launch id NUMBER`")?;
     let registers = value("nregs ").and_then(decimal).and_then(narrow);
     let shared = value("shmem ").and_then(decimal).and_then(narrow);
+    let handle = value("cuda stream id ").and_then(|text| stream(std::str::from_utf8(text).ok()?));
     let launch = Launch {
         name: name.to_owned(),
         grid: value("grid size ").and_then(extent).ok_or("` - grid size x,y,z`")?,
         block: value("block size ").and_then(extent).ok_or("` - block size x,y,z`")?,
         registers: registers.ok_or("` - nregs NUMBER`")?,
         shared_bytes: shared.ok_or("` - shmem NUMBER`")?,
-        stream: value("cuda stream id ").and_then(decimal).ok_or("` - cuda stream id NUMBER`")?,
+        stream: handle.ok_or("` - cuda stream id NUMBER`")?,
         ..Launch::default()
     };
     if !(1..=MOST_CTAS).contains(&launch.grid.count()) {

@@ -58,6 +58,7 @@ pub(crate) fn import(
         conversion.left_out.push(opened.header.launch);
         return Ok(());
     }
+    conversion.remark(path, opened.header.version_remark());
     let progress = conversion.progress;
     let dialect = opened.dialect()?;
     let mut import = Import::new(path, dialect, &opened.header, conversion);

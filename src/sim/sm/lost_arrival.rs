@@ -1,0 +1,66 @@
+//! CTAs that wait forever at barriers: no warp is left that could arrive.
+
+use crate::gpu::error::LostBarrier;
+use crate::gpu::shared_state::SharedState;
+use crate::interval::BarrierOperands;
+use crate::sm::Sm;
+use crate::sm::cta::{Barrier, Cta};
+use crate::sm::warp::{Blocked, Warp};
+
+/// A CTA all of whose warps wait at barriers that too few have met.
+pub(crate) struct WaitingCta {
+    pub(crate) kernel: u32,
+    /// Which of the launch's CTAs it is, in the source's order; `None`: it is a worker.
+    pub(crate) ordinal: Option<u64>,
+    pub(crate) barriers: Vec<LostBarrier>,
+}
+
+impl Sm {
+    /// The first CTA that the trace keeps waiting forever.
+    pub(crate) fn waiting_cta(&self, shared_state: &mut SharedState) -> Option<WaitingCta> {
+        let places = 0..self.ctas.len();
+        places.into_iter().find_map(|place| self.lost_at(place, shared_state))
+    }
+
+    fn lost_at(&self, place: usize, shared_state: &mut SharedState) -> Option<WaitingCta> {
+        let cta = self.ctas[place].as_ref()?;
+        let members = || (0..cta.warps.len()).filter_map(|index| self.member(place, index));
+        let waits = |(_, warp): (u16, &Warp)| matches!(warp.blocked, Blocked::Barrier(_));
+        if cta.vacating.is_some() || !members().all(waits) {
+            return None;
+        }
+        let met = |barrier: &&Barrier| {
+            let at = Blocked::Barrier(barrier.place);
+            barrier.place != BarrierOperands::TASK && members().any(|(_, warp)| warp.blocked == at)
+        };
+        let mut barriers = Vec::new();
+        for barrier in cta.barriers.iter().filter(met) {
+            barriers.push(self.lost_barrier(place, cta, barrier, shared_state));
+        }
+        let lost = barriers.iter().all(|barrier| barrier.arrived < barrier.expected);
+        let ordinal = Some(cta.ordinal).filter(|_| cta.duty.is_none());
+        let found = WaitingCta { kernel: cta.kernel, ordinal, barriers };
+        (lost && !found.barriers.is_empty()).then_some(found)
+    }
+
+    fn lost_barrier(
+        &self,
+        place: usize,
+        cta: &Cta,
+        barrier: &Barrier,
+        shared_state: &mut SharedState,
+    ) -> LostBarrier {
+        let profile = shared_state.profile(cta.kernel);
+        let member = |index| Some((index, self.member(place, index)?.1));
+        let waiting = (0..cta.warps.len()).filter_map(member);
+        let waiting = waiting.filter(|(_, warp)| warp.blocked == Blocked::Barrier(barrier.place));
+        LostBarrier {
+            number: BarrierOperands::number_of(barrier.place),
+            arrived: barrier.arrived,
+            expected: self.awaited(place, barrier.place, barrier.warps),
+            waiting: waiting
+                .map(|(index, warp)| (index, profile.pc_before(warp.stretch)))
+                .collect(),
+        }
+    }
+}
