@@ -144,7 +144,8 @@ mod tests {
     fn lanes_at_null_are_found_and_dropped() {
         let stride = |base, stride| Access { mask: 0xf, base, stride, ..Access::default() };
         let mut lists = stride(64, 0);
-        (lists.mode, lists.lanes[..4]) = (AddressMode::List, [64, 0, 0, 128]);
+        lists.mode = AddressMode::List;
+        lists.lanes[..4].copy_from_slice(&[64, 0, 0, 128]);
         for (access, null) in [
             (stride(0, 0), 0xf),
             (stride(0, 4), 1),

@@ -25,6 +25,7 @@ impl Gpu<'_> {
     }
 
     /// Handles an event of the memory; SMs only send what their L1s have evicted.
+    #[allow(clippy::too_many_lines, reason = "one match over all events")]
     fn drain_event(&mut self, event: Event) {
         match event {
             Event::Arrive { packet } => {

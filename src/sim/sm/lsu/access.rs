@@ -1,9 +1,10 @@
 //! From a memory instruction to an operation in flight and an entry of the
 //! load/store queue.
 
-use gpumodel_core::isa::{Effect, Space};
+use gpumodel_core::isa::{Access, Effect, Space};
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32};
 
+use crate::counters::KernelCounts;
 use crate::gpu::event_queue::Event;
 use crate::gpu::feed::WarpStream;
 use crate::gpu::shared_state::SharedState;
@@ -36,16 +37,10 @@ impl Sm {
         let kernel = resident.kernel;
         let (profile, counts) = shared_state.profile_and_counts(kernel);
         counts.thread_instructions += u64::from(self.lsu.access.mask.count_ones());
+        let decoded = profile.decoded(instruction).clone_for_access();
+        decoded.drop_null(&mut self.lsu.access, counts);
         if self.lsu.access.mask == 0 {
             return;
-        }
-        let decoded = profile.decoded(instruction).clone_for_access();
-        if decoded.reaches_global() && self.lsu.access.has_null() {
-            counts.null_accesses += 1;
-            counts.null_lanes += u64::from(self.lsu.access.drop_null());
-            if self.lsu.access.mask == 0 {
-                return;
-            }
         }
         let space = self.resolve(&decoded, kernel, shared_state);
         let resident = self.warp(warp);
@@ -191,9 +186,15 @@ impl Warp {
 }
 
 impl AccessKind {
-    /// Whether its addresses may be of global memory, where nothing lies at address 0.
-    fn reaches_global(&self) -> bool {
-        matches!(self.effect.space(), None | Some(Space::Global | Space::Generic))
+    /// Drops and counts active lanes at address 0 where addresses may be of global memory,
+    /// which has nothing there.
+    #[inline]
+    fn drop_null(&self, access: &mut Access, counts: &mut KernelCounts) {
+        let global = matches!(self.effect.space(), None | Some(Space::Global | Space::Generic));
+        if global && access.has_null() {
+            counts.null_accesses += 1;
+            counts.null_lanes += u64::from(access.drop_null());
+        }
     }
 
     /// Bytes that a lane reads or writes of shared memory.
