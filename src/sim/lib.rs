@@ -46,7 +46,7 @@ pub use counters::{
     TranslationCounts,
 };
 pub use facts::machine_facts;
-pub use gpu::app::{AppMoved, AppOutcome, Command, End, Load};
+pub use gpu::app::{AppMoved, AppOutcome, Command, DEFAULT_STREAM, End, Load};
 pub use gpu::error::{LostArrival, LostBarrier, MachineError};
 pub use gpu::feed::{Feed, FeedError, Program, Stream, WarpStream};
 pub use gpu::outcome::Outcome;

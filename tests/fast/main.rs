@@ -62,6 +62,7 @@ mod queue_record;
 mod record;
 mod record_schema;
 mod redistribution;
+mod reference_cases;
 mod replay;
 mod report;
 mod reproduce;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use gpumodel_core::units::Cycle;
 use gpumodel_feed::StoreFeed;
-use gpumodel_sim::Outcome;
 use gpumodel_sim::config::Machine;
+use gpumodel_sim::{Command, DEFAULT_STREAM, Outcome};
 
 use crate::app::skipped;
 use crate::{AnalyzeRequest, App, EndWhen, Ending};
@@ -62,6 +62,7 @@ impl Notes {
         let name = &app.name;
         self.of_opcodes(name, feed, outcome);
         self.of_logs(name, feed);
+        self.of_streams(name, feed, machine);
         if app.store.skipped_files() > 0 {
             self.add(format!("{name}: {}", skipped(app.store.skipped_files())));
         }
@@ -69,11 +70,7 @@ impl Notes {
         if generic > 0 {
             self.add(format!("{name}: {generic} accesses through generic addresses, classified by the trace's shared and local windows"));
         }
-        let null: u64 = outcome.kernels.iter().map(|k| k.null_lanes).sum();
-        if null > 0 {
-            let accesses: u64 = outcome.kernels.iter().map(|k| k.null_accesses).sum();
-            self.add(format!("{name}: {null} active lanes of {accesses} accesses are at address 0, a fault of the tracer: these lanes access nothing"));
-        }
+        self.of_nulls(name, outcome);
         let barriers: u64 = outcome.kernels.iter().map(|k| k.assumed_barriers).sum();
         if barriers > 0 {
             self.add(format!("{name}: {barriers} barrier instructions without number or thread count in the trace: with a count each is a separate barrier, else that of the whole CTA"));
@@ -94,6 +91,15 @@ impl Notes {
         }
     }
 
+    /// Notes active lanes at address 0.
+    fn of_nulls(&mut self, name: &str, outcome: &Outcome) {
+        let null: u64 = outcome.kernels.iter().map(|k| k.null_lanes).sum();
+        if null > 0 {
+            let accesses: u64 = outcome.kernels.iter().map(|k| k.null_accesses).sum();
+            self.add(format!("{name}: {null} active lanes of {accesses} accesses are at address 0, a fault of the tracer: these lanes access nothing"));
+        }
+    }
+
     /// Notes opcodes that the machine's tables do not list, and machines that list them.
     fn of_opcodes(&mut self, name: &str, feed: &StoreFeed<'_>, outcome: &Outcome) {
         let (mut unknown, mut versions) = (BTreeSet::new(), BTreeSet::new());
@@ -111,6 +117,27 @@ impl Notes {
         let list: Vec<&str> = unknown.iter().take(12).copied().collect();
         let hint = machines_for(&unknown, &versions);
         self.add(format!("{name}: opcodes that no table row of this machine knows, classed by prefix: {} ({executed} warp instructions){hint}", list.join(", ")));
+    }
+
+    /// Notes how the streams of an application were taken, where it has several.
+    fn of_streams(&mut self, name: &str, feed: &StoreFeed<'_>, machine: &Machine) {
+        const KEY: &str = "quirks.per_thread_default_stream";
+        let streams: BTreeSet<u64> = feed.programs().iter().map(|p| p.launch.stream).collect();
+        if streams.len() < 2 || machine.quirks.serial_kernels {
+            return;
+        }
+        match (streams.contains(&DEFAULT_STREAM), machine.quirks.per_thread_default_stream) {
+            (true, false) => self.add(format!("{name}: launches of stream 0, taken as the legacy default stream, wait for all other streams and these for them: traces do not record non-blocking streams; --set {KEY}=true takes it as one among others")),
+            (true, true) => self.add(format!("{name}: stream 0 is taken as a default stream per thread ({KEY}): it waits for no other stream")),
+            (false, _) => {}
+        }
+        let commands = feed.commands();
+        let is_launch = |command: &Command| matches!(command, Command::Launch { .. });
+        let copies = commands.iter().skip_while(|command| !is_launch(command));
+        let copies = copies.filter(|command| !is_launch(command)).count();
+        if copies > 0 {
+            self.add(format!("{name}: {copies} copies behind the first launch are taken as synchronous: each waits for all launches before it and holds those behind it"));
+        }
     }
 
     /// Notes launches of which only the accesses are known.

@@ -563,6 +563,10 @@ pub struct Quirks {
     pub listed_registers_only: bool,
     /// Kernels run one at a time, whatever their streams.
     pub serial_kernels: bool,
+    /// Stream 0 is a stream as the others, as programs have it that are compiled for a default
+    /// stream per thread; else it is CUDA's legacy default stream, which waits for all others
+    /// and they for it.
+    pub per_thread_default_stream: bool,
     /// A grid smaller than the GPU's room is spread over all SMs.
     pub spreads_small_grids: bool,
     /// Registers and shared memory of an SM are counted: a CTA's need not lie in one

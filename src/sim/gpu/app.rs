@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use gpumodel_core::units::{Cycle, KernelId};
 
-use crate::config::Machine;
+use crate::config::{Machine, Quirks};
 use crate::mmu::AppMemory;
 
 /// One command of an application's list.
@@ -30,27 +30,67 @@ pub enum Command {
 /// no more (CUDA programming guide, 128 resident grids).
 const WINDOW: usize = 128;
 
+/// The number that traces print for CUDA's default stream.
+pub const DEFAULT_STREAM: u64 = 0;
+
 /// The commands of one application that have not begun, by stream.
 ///
 /// A launch begins when the one before it in its stream has ended and every
 /// copy before it in the list is done. A copy waits for all launches before it
-/// (a synchronous copy on the default stream).
+/// (a synchronous copy on the default stream). A launch in the legacy default stream does
+/// so too, and all launches behind it wait for it: other streams are taken as blocking, as
+/// those of `cudaStreamCreate`, since traces do not record `cudaStreamNonBlocking` (CUDA
+/// Runtime API, stream synchronization behavior).
 #[derive(Debug)]
 pub(crate) struct Launches {
     commands: VecDeque<Command>,
     running: Vec<(KernelId, u64)>,
+    rule: StreamRule,
+}
+
+/// Which launches of one application may run at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StreamRule {
     /// One kernel at a time, whatever the streams.
-    serial: bool,
+    Serial,
+    /// Streams as CUDA has them, with the legacy default stream.
+    Legacy,
+    /// Every stream waits for itself alone, a default stream per thread among them.
+    PerThread,
+}
+
+impl StreamRule {
+    /// The rule of a machine.
+    pub(crate) fn of(machine: &Machine) -> Self {
+        let Quirks { serial_kernels, per_thread_default_stream, .. } = machine.quirks;
+        match (serial_kernels, per_thread_default_stream) {
+            (true, _) => Self::Serial,
+            (false, true) => Self::PerThread,
+            (false, false) => Self::Legacy,
+        }
+    }
+
+    /// Whether a launch in `stream` runs alone.
+    fn is_alone(self, stream: u64) -> bool {
+        match self {
+            Self::Serial => true,
+            Self::Legacy => stream == DEFAULT_STREAM,
+            Self::PerThread => false,
+        }
+    }
 }
 
 impl Launches {
     /// The list of one application.
-    pub(crate) fn new(commands: impl IntoIterator<Item = Command>, serial: bool) -> Self {
-        Self { commands: commands.into_iter().collect(), running: Vec::new(), serial }
+    pub(crate) fn new(commands: impl IntoIterator<Item = Command>, rule: StreamRule) -> Self {
+        Self { commands: commands.into_iter().collect(), running: Vec::new(), rule }
     }
 
     /// Takes the next command that may begin now.
     pub(crate) fn next(&mut self) -> Option<Command> {
+        if self.running.iter().any(|&(_, stream)| self.rule.is_alone(stream)) {
+            return None;
+        }
         let mut busy: Vec<u64> = self.running.iter().map(|&(_, stream)| stream).collect();
         for place in 0..self.commands.len().min(WINDOW) {
             match self.commands[place] {
@@ -59,13 +99,13 @@ impl Launches {
                     return if first { self.commands.pop_front() } else { None };
                 }
                 Command::Launch { kernel, stream } => {
-                    let free = !busy.contains(&stream) && (!self.serial || busy.is_empty());
-                    if free {
+                    let alone = self.rule.is_alone(stream);
+                    if !busy.contains(&stream) && (!alone || busy.is_empty()) {
                         self.commands.remove(place);
                         self.running.push((kernel, stream));
                         return Some(Command::Launch { kernel, stream });
                     }
-                    if self.serial {
+                    if alone {
                         return None;
                     }
                     busy.push(stream);
@@ -198,9 +238,8 @@ pub(crate) struct Running {
 impl Running {
     /// An application that is still to come.
     pub(crate) fn new(load: Load, machine: &Machine) -> Self {
-        let serial = machine.quirks.serial_kernels;
         let outcome = AppOutcome { arrival: load.arrival, ..AppOutcome::default() };
-        let launches = Launches::new(load.commands.iter().copied(), serial);
+        let launches = Launches::new(load.commands.iter().copied(), StreamRule::of(machine));
         let state = if load.absent { State::Finished } else { State::Coming };
         let reported = load.absent;
         Self {
@@ -229,14 +268,15 @@ impl Running {
     }
 
     /// It begins its commands again.
-    pub(crate) fn relaunch(&mut self, serial: bool) {
-        self.launches = Launches::new(self.load.commands.iter().copied(), serial);
+    pub(crate) fn relaunch(&mut self, machine: &Machine) {
+        let rule = StreamRule::of(machine);
+        self.launches = Launches::new(self.load.commands.iter().copied(), rule);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, Launches};
+    use super::{Command, Launches, StreamRule};
     use gpumodel_core::units::KernelId;
 
     fn launch(kernel: u32, stream: u64) -> Command {
@@ -246,7 +286,7 @@ mod tests {
     #[test]
     fn streams_overlap_and_keep_their_own_order() {
         let list = [launch(0, 1), launch(1, 1), launch(2, 2)];
-        let mut launches = Launches::new(list, false);
+        let mut launches = Launches::new(list, StreamRule::Legacy);
         assert_eq!(launches.next(), Some(launch(0, 1)));
         assert_eq!(launches.next(), Some(launch(2, 2)));
         assert_eq!(launches.next(), None);
@@ -261,7 +301,7 @@ mod tests {
     #[test]
     fn a_copy_waits_for_what_is_before_it_and_holds_what_is_behind() {
         let copy = Command::Copy { destination: 0, bytes: 4 };
-        let mut launches = Launches::new([launch(0, 0), copy, launch(1, 5)], false);
+        let mut launches = Launches::new([launch(0, 0), copy, launch(1, 5)], StreamRule::Legacy);
         assert_eq!(launches.next(), Some(launch(0, 0)));
         assert_eq!(launches.next(), None);
         launches.ended(KernelId(0));
@@ -270,8 +310,30 @@ mod tests {
     }
 
     #[test]
+    fn the_legacy_default_stream_waits_for_all_others_and_they_for_it() {
+        let list = [launch(0, 1), launch(1, 2), launch(2, 0), launch(3, 1), launch(4, 3)];
+        let mut launches = Launches::new(list, StreamRule::Legacy);
+        assert_eq!([launches.next(), launches.next()], [Some(list[0]), Some(list[1])]);
+        assert_eq!(launches.next(), None);
+        launches.ended(KernelId(1));
+        assert_eq!(launches.next(), None, "stream 1 still runs");
+        launches.ended(KernelId(0));
+        assert_eq!([launches.next(), launches.next()], [Some(list[2]), None]);
+        launches.ended(KernelId(2));
+        assert_eq!([launches.next(), launches.next()], [Some(list[3]), Some(list[4])]);
+    }
+
+    #[test]
+    fn a_default_stream_per_thread_is_one_among_others() {
+        let list = [launch(0, 1), launch(1, 0), launch(2, 0), launch(3, 2)];
+        let mut launches = Launches::new(list, StreamRule::PerThread);
+        let begun = [launches.next(), launches.next(), launches.next(), launches.next()];
+        assert_eq!(begun, [Some(list[0]), Some(list[1]), Some(list[3]), None]);
+    }
+
+    #[test]
     fn a_serial_machine_runs_one_kernel_at_a_time() {
-        let mut launches = Launches::new([launch(0, 1), launch(1, 2)], true);
+        let mut launches = Launches::new([launch(0, 1), launch(1, 2)], StreamRule::Serial);
         assert_eq!(launches.next(), Some(launch(0, 1)));
         assert_eq!(launches.next(), None);
     }

@@ -226,7 +226,7 @@ impl Gpu<'_> {
             first.get_or_insert_with(|| Box::new(self.shared_state.counts[kernel].clone()));
             self.dispatcher.grids[kernel].rewind();
         }
-        self.apps[app].relaunch(self.machine.quirks.serial_kernels);
+        self.apps[app].relaunch(self.machine);
         if !launches.first().is_some_and(|&kernel| self.asks_first(to_u32(kernel))) {
             self.next_commands(app);
         }

@@ -6,6 +6,7 @@ pub(crate) mod app_lifecycle;
 pub(crate) mod decision_counters;
 pub(crate) mod dispatch;
 pub(crate) mod dispatch_groups;
+mod drain;
 pub(crate) mod error;
 pub(crate) mod event_queue;
 pub(crate) mod feed;
@@ -427,6 +428,8 @@ impl<'a> Gpu<'a> {
         let now = self.shared_state.queue.now();
         self.note_residency();
         let moved = (0..self.apps.len()).map(|app| self.moved(app)).collect();
+        let cta_cycles = self.dispatcher.grids.iter().map(|grid| grid.cta_cycles(now)).collect();
+        self.drain();
         let totals = self.shared_state.counts.clone();
         for (counts, first) in self.shared_state.counts.iter_mut().zip(self.first_runs) {
             if let Some(first) = first {
@@ -437,7 +440,7 @@ impl<'a> Gpu<'a> {
         Ok(Outcome {
             cycles: apps.iter().map(|app| app.end).max().unwrap_or(0),
             totals,
-            cta_cycles: self.dispatcher.grids.iter().map(|grid| grid.cta_cycles(now)).collect(),
+            cta_cycles,
             apps,
             moved,
             residency: self.residency.map(ResidencyRecorder::into_residency),

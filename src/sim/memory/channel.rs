@@ -257,6 +257,11 @@ impl Channels {
         self.ports.iter().map(|port| *port.controller.counters()).collect()
     }
 
+    /// Whether a transfer is in flight.
+    pub(super) fn is_busy(&self) -> bool {
+        self.transfers.len() > 0
+    }
+
     /// What still queues, for the dump of a stuck run.
     pub(super) fn describe(&self) -> String {
         let queued = self.ports.iter().enumerate().filter(|(_, port)| port.queued > 0);

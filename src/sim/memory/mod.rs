@@ -584,6 +584,12 @@ impl MemorySystem {
         self.channels.counts()
     }
 
+    /// Whether a request or a transfer is in flight.
+    pub(crate) fn is_busy(&self) -> bool {
+        let waits = |slice: &Slice| !slice.waiting.is_empty() || !slice.crossed.is_empty();
+        self.packets.len() > 0 || self.channels.is_busy() || self.slices.iter().any(waits)
+    }
+
     /// What is in flight, for the dump of a stuck run.
     pub(crate) fn describe(&self) -> String {
         let lengths = self.slices.iter().map(|slice| slice.waiting.len()).enumerate();

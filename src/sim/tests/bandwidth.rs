@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::config::{Command, Location, Machine, Refresh, Resolved};
 use crate::testkit::scripted::{
-    Line, Script, address_of, gap, kernel_cycles, memory, memory_of, named, scattered, sectored,
+    Line, Script, address_of, gap, kernel_cycles, line, memory, memory_of, named, scattered,
+    sectored,
 };
 use crate::{KernelCounts, Outcome};
 
@@ -265,4 +266,25 @@ fn a_whole_line_comes_by_two_accesses_of_its_row_and_counts_as_four_sectors() {
     // Past the L1 only the sector is requested; the L2 has no part of a line.
     let past = run(&[load(STRONG, 0x1000), load(STRONG, 0x1060)]);
     assert_eq!((past.l2.read_misses, past.l2.read_hits, past.dram_reads), (1, 1, 4));
+}
+
+#[test]
+fn what_is_written_at_the_end_is_counted_whatever_follows() {
+    // A kernel whose stores go through the L2, alone and before one that only computes.
+    let through = named("v100", &[("l2.cache.write", "write-through")]);
+    let store =
+        || memory("STG.E", None, Some(2), |cta, warp, _| ((1 << 30) + (cta * 8 + warp) * 128, 4));
+    let writes = |lines: &[Line]| {
+        let script = Script::new(&through, lines, 1, 64, 256);
+        let outcome = script.run(&through);
+        let counts = &outcome.kernels[0];
+        assert_eq!(counts.row_hits + counts.row_misses, counts.dram_reads + counts.dram_writes);
+        (counts.dram_writes, kernel_cycles(&outcome))
+    };
+    let sectors = 64 * 8 * 4;
+    let (alone, short) = writes(&[store()]);
+    let (followed, long) =
+        writes(&[vec![store()], vec![line("FADD", Some(1), Some(1)); 5_000]].concat());
+    assert_eq!((alone, followed), (sectors, sectors));
+    assert!(short < long);
 }

@@ -244,17 +244,40 @@ fn names_trace(line: &[u8]) -> bool {
 /// that leaves the folder is refused: where it leads changes with the place of the list, and
 /// a list that came with a trace must not reach what happens to lie next to it.
 fn trace(path: &Path, folder: &Path) -> Result<PathBuf, &'static str> {
+    const OUTSIDE: &str = "a trace file in the list's own folder, or an absolute path";
     let inside: PathBuf = path.components().filter(|part| *part != Component::CurDir).collect();
+    if leaves(&inside) {
+        return Err(OUTSIDE);
+    }
     let found = present(&folder.join(&inside)).ok_or("a trace file that exists")?;
     let climbs = inside.components().any(|part| part == Component::ParentDir);
     if climbs && inside.is_relative() {
+        // A folder that is a link may lie anywhere, and so does what is above it.
         let root = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let within = |root: PathBuf| found.canonicalize().is_ok_and(|path| path.starts_with(root));
         if !root.canonicalize().is_ok_and(within) {
-            return Err("a trace file in the list's own folder, or an absolute path");
+            return Err(OUTSIDE);
         }
     }
     Ok(found)
+}
+
+/// True of a relative path that by its words climbs above where it starts.
+fn leaves(path: &Path) -> bool {
+    let mut depth = 0_usize;
+    path.is_relative()
+        && path.components().any(|part| match part {
+            Component::ParentDir if depth == 0 => true,
+            Component::ParentDir => {
+                depth -= 1;
+                false
+            }
+            Component::Normal(_) => {
+                depth += 1;
+                false
+            }
+            Component::Prefix(_) | Component::RootDir | Component::CurDir => false,
+        })
 }
 
 /// The path that a list spells with `bytes`, which need be no UTF-8 on Unix.

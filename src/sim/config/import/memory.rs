@@ -57,6 +57,10 @@ fn quirks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     sheet.leaf("refetch_cycles", &1, SourceKind::Fitted, lone);
     let together = options.or("-gpgpu_concurrent_kernel_sm", "0");
     sheet.published("serial_kernels", !together.flag()?, &together.cite());
+    if together.flag()? {
+        let busy = "Accel-Sim's main loop: a kernel waits for its own stream alone, 0 among them";
+        sheet.published("per_thread_default_stream", true, busy);
+    }
     let spreads = format!(
         "{}; GPGPU-Sim max_cta: where kernels run one by one, a grid that does not fill the GPU \
          is spread",

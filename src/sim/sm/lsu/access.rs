@@ -1,9 +1,10 @@
 //! From a memory instruction to an operation in flight and an entry of the
 //! load/store queue.
 
-use gpumodel_core::isa::{Effect, Space};
+use gpumodel_core::isa::{Access, Effect, Space};
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32};
 
+use crate::counters::KernelCounts;
 use crate::gpu::event_queue::Event;
 use crate::gpu::feed::WarpStream;
 use crate::gpu::shared_state::SharedState;
@@ -33,9 +34,16 @@ impl Sm {
         shared_state: &mut SharedState,
     ) {
         let now = shared_state.queue.now();
-        let Some((kernel, decoded)) = self.next_access(warp, instruction, shared_state) else {
+        let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps issue");
+        resident.stream.access(&mut self.lsu.access);
+        let kernel = resident.kernel;
+        let (profile, counts) = shared_state.profile_and_counts(kernel);
+        counts.thread_instructions += u64::from(self.lsu.access.mask.count_ones());
+        let decoded = profile.decoded(instruction).clone_for_access();
+        decoded.drop_null(&mut self.lsu.access, counts);
+        if self.lsu.access.mask == 0 {
             return;
-        };
+        }
         let space = self.resolve(&decoded, kernel, shared_state);
         let resident = self.warp(warp);
         let target = resident.target(decoded.effect, slot, space, now);
@@ -63,31 +71,6 @@ impl Sm {
         self.lsu.queue.push(entry);
         self.schedule_service(now, shared_state);
         self.hold_issue(shared_state);
-    }
-
-    /// Takes the next access of a warp, without lanes at null: its kernel, and what it does;
-    /// `None` where no lane accesses anything.
-    fn next_access(
-        &mut self,
-        warp: u16,
-        instruction: u32,
-        shared_state: &mut SharedState,
-    ) -> Option<(u32, AccessKind)> {
-        let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps issue");
-        resident.stream.access(&mut self.lsu.access);
-        let kernel = resident.kernel;
-        let (profile, counts) = shared_state.profile_and_counts(kernel);
-        let access = &mut self.lsu.access;
-        counts.thread_instructions += u64::from(access.mask.count_ones());
-        if access.mask == 0 {
-            return None;
-        }
-        let decoded = profile.decoded(instruction).clone_for_access();
-        if decoded.reaches_global() && access.has_null() {
-            counts.null_accesses += 1;
-            counts.null_lanes += u64::from(access.drop_null());
-        }
-        (access.mask != 0).then_some((kernel, decoded))
     }
 
     /// The space that the access goes to; generic addresses are classified by the
@@ -218,9 +201,15 @@ impl Warp {
 }
 
 impl AccessKind {
-    /// Whether its addresses may be of global memory, where nothing lies at address 0.
-    fn reaches_global(&self) -> bool {
-        matches!(self.effect.space(), None | Some(Space::Global | Space::Generic))
+    /// Drops and counts active lanes at address 0 where addresses may be of global memory,
+    /// which has nothing there.
+    #[inline]
+    fn drop_null(&self, access: &mut Access, counts: &mut KernelCounts) {
+        let global = matches!(self.effect.space(), None | Some(Space::Global | Space::Generic));
+        if global && access.has_null() {
+            counts.null_accesses += 1;
+            counts.null_lanes += u64::from(access.drop_null());
+        }
     }
 
     /// Bytes that a lane reads or writes of shared memory.

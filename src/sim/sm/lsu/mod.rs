@@ -630,7 +630,7 @@ impl Sm {
     ///
     /// # Errors
     /// As [`Sm::port_room`].
-    pub(in crate::sm) fn send_evicted(
+    pub(crate) fn send_evicted(
         &mut self,
         shared_state: &mut SharedState,
     ) -> Result<(), Option<u64>> {
