@@ -76,10 +76,8 @@ impl TraceError {
     pub(super) fn is_damage(&self) -> bool {
         match self {
             Self::Text { .. } | Self::Bytes { .. } => true,
-            Self::Io { what, source, .. } => {
-                let other = [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied];
-                *what == "read" && !other.contains(&source.kind())
-            }
+            // What the operating system refuses may be there at the next try.
+            Self::Io { what, source, .. } => *what == "read" && source.raw_os_error().is_none(),
             Self::Store { .. } | Self::Output(_) | Self::Workload(_) | Self::Request(_) => false,
         }
     }

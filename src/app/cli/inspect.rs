@@ -152,14 +152,16 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 
 /// Shows and writes what is known of the applications, each with its name.
 fn output(arguments: &Arguments, documents: &[(String, Document)]) -> io::Result<()> {
+    let one = arguments.apps.len() == 1;
     match (&arguments.json, documents) {
-        (_, []) => return Ok(()),
-        (Some(path), [(_, document)]) => write_json(path, document)?,
+        // The only one is damaged, as has been said.
+        (_, []) if one => return Ok(()),
+        (Some(path), [(_, document)]) if one => write_json(path, document)?,
         (Some(path), _) => {
             write_json(path, &documents.iter().map(|(_, document)| document).collect::<Vec<_>>())?;
         }
         (None, _) if arguments.csv.is_stdout() => (),
-        (None, [one]) => show(one, arguments.top)?,
+        (None, [named]) if one => show(named, arguments.top)?,
         (None, _) => {
             for (place, named) in documents.iter().enumerate() {
                 writeln!(stdout(), "{}{}:", if place == 0 { "" } else { "\n" }, named.0)?;

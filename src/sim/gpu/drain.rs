@@ -7,20 +7,17 @@ use crate::gpu::{Gpu, PATIENCE};
 use crate::memory::MemorySystem;
 
 impl Gpu<'_> {
-    /// Drains what the launches that have ended sent, so that their traffic is the same
-    /// whatever follows. Launches that the end of the run cuts off keep their counts.
+    /// Drains what is on its way, so that a launch has the same traffic whatever follows. A run
+    /// that cuts launches off stands as it is: what they have in flight is not theirs yet.
     pub(super) fn drain(&mut self) {
-        let cut = self.dispatcher.grids.iter().zip(&self.shared_state.counts).enumerate();
-        let cut = cut.filter(|(_, (grid, _))| !grid.is_over());
-        let cut: Vec<_> = cut.map(|(launch, (_, counts))| (launch, counts.clone())).collect();
+        if !self.dispatcher.grids.iter().all(|grid| grid.is_over()) {
+            return;
+        }
         let end = self.now();
         (0..self.sms.len()).for_each(|sm| self.send_evicted(sm));
         while self.shared_state.memory_system.is_busy() && self.now() - end < PATIENCE {
             let Some(event) = self.shared_state.queue.next() else { break };
             self.drain_event(event);
-        }
-        for (launch, counts) in cut {
-            self.shared_state.counts[launch] = counts;
         }
     }
 

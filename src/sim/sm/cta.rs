@@ -360,8 +360,8 @@ impl Sm {
             return;
         }
         let left = if warps > 0 { arrived - warps } else { 0 };
-        let taken = self.barriers_free.max(shared_state.queue.now());
-        let next = taken + self.params.barrier_cycles;
+        let arrival = self.barriers_free.saturating_sub(self.params.barrier_arrival);
+        let next = arrival.max(shared_state.queue.now()) + self.params.barrier_cycles;
         for index in 0..self.ctas[place].as_ref().map_or(0, |cta| cta.warps.len()) {
             let Some((slot, warp)) = self.member(place, index) else { continue };
             let waits = warp.blocked == Blocked::Barrier(name);

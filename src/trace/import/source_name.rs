@@ -11,7 +11,7 @@ const NO_ARGUMENTS: &str = "NO_ARGS";
 /// wherever `path` leads there: `apps/bfs` for the folder `apps/bfs`, for its list
 /// `apps/bfs/kernelslist.g`, and for a file `apps/bfs.trace.xz`.
 ///
-/// Accel-Sim's scripts keep traces in `PROGRAM/ARGUMENTS/traces`: there the name is
+/// Accel-Sim's scripts keep traces in `CUDA/PROGRAM/ARGUMENTS/traces`: there the name is
 /// `ARGUMENTS/PROGRAM`, so that the last component, which tables show, is the program's; without
 /// arguments it is `PROGRAM`.
 #[must_use]
@@ -37,16 +37,23 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The name of the traces of `PROGRAM/ARGUMENTS`, where `folder` is that: it has a folder
-/// [`FOLDER`], or is known to be its parent.
+/// The name of the traces in `folder` by Accel-Sim's layout `CUDA/PROGRAM/ARGUMENTS/traces`, where
+/// `folder` is that of the arguments and has a folder [`FOLDER`]; `None` in other layouts: these
+/// have neither a version of CUDA above the program nor the name for no arguments.
 fn name_by_arguments(folder: &Path, known: bool) -> Option<String> {
-    let nested = || folder.is_dir() && holds_only_traces(folder);
     let arguments = name(folder);
-    let program = folder.parent().map(name).filter(|program| !program.is_empty())?;
-    if !known && !nested() {
-        return None;
+    let program = folder.parent()?;
+    let version = program.parent().map(name).unwrap_or_default();
+    let parts: Vec<&str> = version.split('.').collect();
+    let number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let by_version = parts.len() == 2 && parts.iter().all(number);
+    let program = Some(name(program)).filter(|program| !program.is_empty())?;
+    let nested = known || folder.is_dir() && holds_only_traces(folder);
+    match arguments == NO_ARGUMENTS {
+        _ if !nested => None,
+        true => Some(program),
+        false => by_version.then(|| format!("{arguments}/{program}")),
     }
-    Some(if arguments == NO_ARGUMENTS { program } else { format!("{arguments}/{program}") })
 }
 
 #[cfg(test)]
@@ -83,6 +90,16 @@ mod tests {
                 assert_eq!(source_name(&traces.join(way)), expected, "{way}");
             }
         }
+    }
+
+    #[test]
+    fn a_folder_of_traces_elsewhere_is_named_by_its_own_path() {
+        let place = tempfile::tempdir().unwrap();
+        let traces = place.path().join("work/bfs/traces");
+        fs::create_dir_all(&traces).unwrap();
+        fs::write(traces.join("kernelslist.g"), "").unwrap();
+        assert_eq!(source_name(&traces), "bfs/traces");
+        assert_eq!(source_name(&traces.join("..")), "work/bfs");
     }
 
     #[test]

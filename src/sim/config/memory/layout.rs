@@ -23,8 +23,9 @@ pub struct Layout {
     pub channel_bit: Option<u32>,
     /// 64 letters, one per address bit, highest first: `R` row, `B` bank, `C` column, `S`
     /// byte of a burst (part of the column), `D` channel, `0` none. Points and bars between
-    /// them count nothing. Bits without a meaning continue the row, so that no two addresses
-    /// meet in one place of a channel.
+    /// them count nothing. Bits without a meaning continue the row. With linear and xor
+    /// partition indexing no two addresses meet in one place of a channel; random ones, PAE and a
+    /// polynomial over channels that are no power of two may send two to one row and column.
     pub bits: String,
     /// How upper bits choose the channel and the L2 slice, a sub-partition.
     pub partition_index: PartitionIndex,

@@ -98,6 +98,14 @@ impl AddressMap {
             map.fits(standard)?;
             return Ok(map);
         };
+        let unfit = |problem: String| SpecError::InconsistentMemory {
+            name: format!("dram.layout of {}", machine.name),
+            problem: format!("expected {problem}"),
+        };
+        if standard.pseudo_channels != 1 {
+            let found = standard.pseudo_channels;
+            return Err(unfit(format!("a standard with one pseudo channel, found {found}")));
+        }
         let shape = Shape {
             channels,
             slices,
@@ -105,10 +113,7 @@ impl AddressMap {
             bank_groups: standard.bank_groups,
             banks_per_group: standard.banks_per_group,
         };
-        layout.map(&shape).map_err(|unfit| SpecError::InconsistentMemory {
-            name: format!("dram.layout of {}", machine.name),
-            problem: format!("expected {}", unfit.text()),
-        })
+        layout.map(&shape).map_err(|error| unfit(error.text().into()))
     }
 }
 

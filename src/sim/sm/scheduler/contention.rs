@@ -2,7 +2,7 @@
 //!
 //! The fluid shares of [`issue_bandwidth`](super::issue_bandwidth) let warps fit together
 //! without loss up to the capacity of a resource. Real instructions come at times together and
-//! at times not at all, and whoever finds the issue slot or a unit taken waits. The warps of a
+//! at times not at all, and a warp that finds the issue slot or a unit taken waits. The warps of a
 //! scheduler are the customers of a closed queueing network: each thinks (it waits for its own
 //! results), is served, and thinks again. With N customers whose demand would take a share d of
 //! a server, mean value analysis (Schweitzer's approximation, exponential service) gives the
