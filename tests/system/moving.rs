@@ -151,7 +151,7 @@ fn a_store_overwritten_while_open_is_an_error() {
 #[test]
 fn lists_do_not_escape_their_folder() {
     let outside = "kernelslist.g:1: expected a trace file in the list's own folder, or an absolute path, found";
-    for line in ["kernel/../../etc/passwd", "kernel-3/../../x", "kernel-3.traceg/.."] {
+    for line in ["kernel/../../etc/passwd", "kernel-3/../../x"] {
         let said = list(line);
         assert!(said.contains(outside), "{line}: {said}");
     }
@@ -160,7 +160,9 @@ fn lists_do_not_escape_their_folder() {
         let said = list(&format!("kernel-3.traceg\n{line}\n"));
         assert!(said.contains("kernel-3.traceg") && !said.contains("passwd"), "{line}: {said}");
     }
-    assert!(list("kernel-4.traceg").contains("a trace file that exists"));
+    for line in ["kernel-4.traceg", "kernel-3.traceg/.."] {
+        assert!(list(line).contains("a trace file that exists"), "{line}");
+    }
 }
 
 #[test]
