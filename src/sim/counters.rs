@@ -300,7 +300,7 @@ pub struct KernelCounts {
     pub generic_accesses: u64,
     /// Warp instructions with active lanes at address 0 of global memory, which access nothing.
     pub null_accesses: u64,
-    /// Those lanes.
+    /// Active lanes at address 0 of global memory.
     pub null_lanes: u64,
     /// Passes over the banks of shared memory.
     pub shared_passes: u64,

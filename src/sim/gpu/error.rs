@@ -94,9 +94,9 @@ pub struct LostArrival {
 pub struct LostBarrier {
     /// Its number; `None`: the trace does not have it.
     pub number: Option<u8>,
-    /// Warps that have arrived, and those that it opens at.
+    /// Warps that have arrived.
     pub arrived: u32,
-    /// See [`LostBarrier::arrived`].
+    /// Warps at whose arrival it opens.
     pub expected: u32,
     /// The warps that wait, counted from 0 in their CTA among those with instructions, with the
     /// PC of the instruction at which they wait.

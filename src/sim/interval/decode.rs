@@ -18,7 +18,7 @@ pub(crate) struct Decoded {
     /// Registers read, each once, without constants; wide operands as far as listed.
     pub(super) sources: Box<[Register]>,
     /// General registers read, in the order of the operands.
-    pub(super) slots: Box<[Register]>,
+    pub(super) read_operands: Box<[Register]>,
     /// Registers written, with all registers of wide results.
     pub(super) destinations: Box<[Register]>,
     /// The unit.
@@ -75,7 +75,7 @@ fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> 
             opcode.reads_predicate && !ignores_predicates,
             distinct(live(&instruction.sources)),
         ),
-        slots: live(&instruction.sources)
+        read_operands: live(&instruction.sources)
             .into_iter()
             .filter(|r| r.file() == RegisterFile::General)
             .collect(),

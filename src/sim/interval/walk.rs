@@ -45,7 +45,7 @@ pub(super) struct Walk<'a> {
     first: usize,
     unevenness: Unevenness,
     /// The operands of the last instruction, by slot.
-    slots: Vec<Register>,
+    last_operands: Vec<Register>,
 }
 
 const EMPTY_STEP: Step = Step {
@@ -79,7 +79,7 @@ impl<'a> Walk<'a> {
         gaps: Option<&'a mut Vec<Gaps>>,
     ) -> Self {
         let step = EMPTY_STEP;
-        let (first, unevenness, slots) = (steps.len(), Unevenness::default(), Vec::new());
+        let (first, unevenness) = (steps.len(), Unevenness::default());
         let (last, step_begin, next) = (0, 0.0, 0);
         let mut walk = Self {
             rules,
@@ -92,7 +92,7 @@ impl<'a> Walk<'a> {
             gaps,
             first,
             unevenness,
-            slots,
+            last_operands: Vec::new(),
         };
         walk.step_begin = walk.clock();
         walk
@@ -269,10 +269,10 @@ impl<'a> Walk<'a> {
         if self.rules.operand_reads == OperandReads::All {
             return (Cow::Borrowed(&instruction.sources), &instruction.destinations);
         }
-        let kept = std::mem::replace(&mut self.slots, instruction.slots.to_vec());
-        let slots = instruction.slots.iter().enumerate();
+        let kept = std::mem::replace(&mut self.last_operands, instruction.read_operands.to_vec());
+        let operands = instruction.read_operands.iter().enumerate();
         let mut reads: Vec<Register> = Vec::new();
-        for (slot, register) in slots {
+        for (slot, register) in operands {
             if kept.get(slot) != Some(register) && !reads.contains(register) {
                 reads.push(*register);
             }

@@ -9,9 +9,11 @@ use crate::sm::warp::{Blocked, Warp};
 
 /// A CTA all of whose warps wait at barriers that too few have met.
 pub(crate) struct WaitingCta {
+    /// The launch, by its place in the run.
     pub(crate) kernel: u32,
     /// Which of the launch's CTAs it is, in the source's order; `None`: it is a worker.
     pub(crate) ordinal: Option<u64>,
+    /// The barriers at which its warps wait.
     pub(crate) barriers: Vec<LostBarrier>,
 }
 

@@ -156,13 +156,13 @@ pub fn convert(
 impl Conversion<'_> {
     /// Imports the trace file at `path`; one that is damaged leaves a warning alone.
     fn import_or_skip(&mut self, path: &Path) -> Result<(), TraceError> {
-        let (place, ctas) = (self.writer.place(), self.ctas);
+        let (checkpoint, ctas) = (self.writer.checkpoint(), self.ctas);
         let (report, left_out) = (self.report.clone(), self.left_out.len());
         let Err(error) = self.import(path) else { return Ok(()) };
         if !error.is_damage() {
             return Err(error);
         }
-        self.writer.back_to(place)?;
+        self.writer.roll_back(checkpoint)?;
         self.ctas = ctas;
         self.left_out.truncate(left_out);
         self.report = report;

@@ -47,7 +47,7 @@ pub(crate) struct StoreWriter {
 
 /// How far a store is written: what comes after can be taken back.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct Checkpoint {
     at: u64,
     content: Content,
     kernels: usize,
@@ -95,8 +95,8 @@ impl StoreWriter {
     }
 
     /// How far it is written; between two kernels.
-    pub(crate) fn place(&self) -> Place {
-        Place {
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
             at: self.at,
             content: self.content.clone(),
             kernels: self.kernels.len(),
@@ -108,8 +108,8 @@ impl StoreWriter {
     }
 
     /// Takes back all that was written after `place`.
-    pub(crate) fn back_to(&mut self, place: Place) -> Result<(), TraceError> {
-        let Place { at, content, kernels, commands, chunks, codes, texts } = place;
+    pub(crate) fn roll_back(&mut self, checkpoint: Checkpoint) -> Result<(), TraceError> {
+        let Checkpoint { at, content, kernels, commands, chunks, codes, texts } = checkpoint;
         (self.at, self.content) = (at, content);
         self.kernels.truncate(kernels);
         self.commands.truncate(commands);
