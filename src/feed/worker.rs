@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gpumodel_core::contract::{AddedCode, Persistent, Touch, Word, most_registers};
-use gpumodel_core::isa::{Code, Instruction, Launch, Opcode, Register, RegisterFile, Segment};
+use gpumodel_core::isa::{
+    Code, Instruction, Launch, Listing, Opcode, Register, RegisterFile, Segment,
+};
 use gpumodel_core::units::to_u32;
 use gpumodel_sim::config::Resolved;
 use gpumodel_sim::{AddedSegment, AddedSegments, Line, Program, TASK_BARRIER, Worker};
@@ -189,7 +191,7 @@ impl<'a> Writer<'a> {
     fn opcode(&mut self, names: &[&'static str]) -> u32 {
         let resolve =
             |name: &&'static str| (*name, self.resolved.isa.opcode(&self.resolved.machine, name));
-        let known = names.iter().map(resolve).find(|(_, opcode)| opcode.known);
+        let known = names.iter().map(resolve).find(|(_, opcode)| opcode.listing == Listing::Own);
         let last = || names.last().map(resolve);
         let (name, opcode) = known.or_else(last).expect("every list has a name");
         *self.named.entry(name).or_insert_with(|| {

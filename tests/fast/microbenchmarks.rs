@@ -169,3 +169,35 @@ fn listed_destinations_are_complete() {
     let between = once(&[listed, "1 R8 FADD 1 R5 0"]);
     assert!(inside > between + 10.0, "{inside} against {between}");
 }
+
+/// Multiplies of a warp group follow each other at the rate of the unit into one accumulator,
+/// run beside other instructions, and are waited for by group (PTX ISA, `wgmma.wait_group`).
+#[test]
+fn a_warp_group_waits_for_its_multiplies_at_the_wait_alone() {
+    const MULTIPLY: &str = "1 R24 HGMMA.64x128x16.F32 2 UR8 R24 1 0";
+    const CYCLES: f64 = 64.0;
+    let chain = pair(MULTIPLY, MULTIPLY);
+    assert!((chain - 2.0 * CYCLES).abs() < 0.5, "{chain}");
+    let round = |wait: &'static str| {
+        let mut lines = vec!["0 WARPGROUP.ARRIVE 0 0", MULTIPLY, MULTIPLY, wait];
+        lines.extend(["1 R8 FADD 2 R8 R8 0"; 32]);
+        let of = |rounds| once(&lines.repeat(rounds));
+        (of(40) - of(20)) / 20.0
+    };
+    let (all, older) = (round("0 WARPGROUP.DEPBAR.LE 0 0 0"), round("0 WARPGROUP.DEPBAR.LE 0 0 1"));
+    let (multiplies, additions) = (2.0 * CYCLES, 32.0 * 4.0);
+    assert!((all - multiplies - additions).abs() < 8.0, "one after the other: {all}");
+    assert!(older < multiplies.max(additions) + 12.0, "side by side: {older}");
+    let result = round("1 R9 FADD 2 R24 R24 0");
+    assert!(result < older + 12.0, "only the wait waits: {result}");
+}
+
+/// Both operands from shared memory take longer than the work of a narrow multiply.
+#[test]
+fn a_narrow_group_multiply_waits_for_its_operands() {
+    let of = |line| pair(line, line) / 2.0;
+    let shared = of("1 R24 HGMMA.64x8x16.F32 2 UR8 R24 1 0");
+    let registers = of("1 R24 HGMMA.64x8x16.F32 3 R4 UR8 R24 1 0");
+    assert!((shared - 18.0).abs() < 0.2, "Luo et al. 2024, table VIII: 18 cycles; {shared}");
+    assert!((registers - 4.0).abs() < 0.2, "{registers}");
+}

@@ -1,6 +1,6 @@
 //! Do the opcode tables know all opcodes of traces?
 
-use gpumodel::core::isa::{Effect, Space, Unit};
+use gpumodel::core::isa::{Effect, Listing, Space, Unit};
 use gpumodel::sim::config::{IsaTable, Resolved};
 
 /// SASS target and the table that serves it.
@@ -31,8 +31,8 @@ fn every_opcode_of_the_traces_is_known() {
         let (sm, opcode) = row.split_once(',').unwrap();
         let (_, table) = TARGETS.iter().find(|(target, _)| *target == sm).unwrap();
         let table = IsaTable::load(&models, table).unwrap();
-        assert!(table.opcode(&v100, opcode).known, "sm_{sm} {opcode}");
-        assert!(accelsim.opcode(&machine("accelsim-qv100").machine, opcode).known, "{opcode}");
+        assert!(table.opcode(&v100, opcode).known(), "sm_{sm} {opcode}");
+        assert!(accelsim.opcode(&machine("accelsim-qv100").machine, opcode).known(), "{opcode}");
         count += 1;
     }
     assert!(count > 300, "{count} rows");
@@ -118,8 +118,69 @@ fn an_unknown_opcode_goes_by_its_longest_prefix() {
         ("", Unit::Int, Effect::Compute),
     ] {
         let found = isa.opcode(&machine, text);
-        assert_eq!((found.unit, found.effect, found.known), (unit, effect, false), "{text}");
+        assert_eq!((found.unit, found.effect, found.known()), (unit, effect, false), "{text}");
     }
+}
+
+/// Cycles of one scheduler's matrix unit: multiply-adds of the shape over the published rate
+/// per scheduler and clock (whitepapers; A40: hmc-tech.com; L40: data sheet).
+#[test]
+fn a_matrix_multiply_takes_its_work_at_the_published_rate() {
+    for (name, opcode, work, per_cycle) in [
+        ("v100", "HMMA.884.F32.F32.STEP1", 256, 128),
+        ("v100", "HMMA.884.F16.F16.STEP1", 512, 128),
+        ("rtx-2060", "HMMA.1688.F16", 1024, 128),
+        ("rtx-2060", "HMMA.1688.F32", 1024, 64),
+        ("rtx-2060", "IMMA.8816.S8.S8", 1024, 256),
+        ("rtx-2060", "IMMA.8832.U4.S4", 2048, 512),
+        ("a100", "HMMA.16816.F16", 2048, 256),
+        ("a100", "HMMA.16816.F32.BF16", 2048, 256),
+        ("a100", "HMMA.SP.16832.F32", 2048, 256),
+        ("a100", "HMMA.1688.F32.TF32", 1024, 128),
+        ("a100", "HMMA.1684.F32.TF32", 512, 128),
+        ("a100", "IMMA.16832.S8.S8", 4096, 512),
+        ("a100", "IMMA.16864.S4.S4", 8192, 1024),
+        ("a100", "BMMA.168256.AND.POPC", 32768, 4096),
+        ("a100", "DMMA.884", 256, 16),
+        ("rtx-3070", "HMMA.16816.F32", 2048, 64),
+        ("rtx-3070", "HMMA.1688.F32.TF32", 1024, 32),
+        ("a40", "HMMA.16816.F32", 2048, 128),
+        ("rtx-4090", "QMMA.16832.F32.E4M3.E4M3", 4096, 128),
+        ("l40", "IMMA.16832.S8.S8", 4096, 128),
+        ("h100", "HGMMA.64x256x16.F32.BF16", 65536, 512),
+        ("h100", "HGMMA.64x128x8.F32.TF32", 16384, 256),
+        ("h100", "QGMMA.64x128x32.F32.E4M3.E4M3", 65536, 1024),
+        ("h100", "IGMMA.64x128x32.S8.S8", 65536, 1024),
+        ("h100", "DMMA.884", 256, 32),
+    ] {
+        let Resolved { machine, isa, .. } = machine(name);
+        let found = isa.opcode(&machine, opcode);
+        assert_eq!(found.initiation_cycles, work / per_cycle, "{name} {opcode}");
+        assert_eq!(found.listing, Listing::Own, "{name} {opcode}");
+    }
+}
+
+#[test]
+fn instructions_of_other_architectures_take_the_time_of_their_work() {
+    for (name, opcode, unit, effect, cycles) in [
+        ("v100", "HMMA.16816.F32", Unit::Tensor, Effect::Compute, 2048 / 128),
+        ("v100", "HGMMA.64x128x16.F32", Unit::Tensor, Effect::MatrixGroup, 32768 / 128),
+        ("v100", "DMMA.884", Unit::Fp64, Effect::Compute, 256 / 8),
+        ("v100", "LDGSTS.E.BYPASS.128", Unit::Memory, Effect::AsyncCopy, 4),
+        ("v100", "REDUX.SUM", Unit::Sfu, Effect::Compute, 8),
+        ("a100", "HGMMA.64x128x16.F32", Unit::Tensor, Effect::MatrixGroup, 32768 / 256),
+        ("a100", "WARPGROUP.DEPBAR.LE", Unit::Control, Effect::MatrixWait, 1),
+        ("gtx-1080", "HMMA.16816.F32", Unit::Fp32, Effect::Compute, 2048 / 32),
+    ] {
+        let Resolved { machine, isa, .. } = machine(name);
+        let found = isa.opcode(&machine, opcode);
+        assert_eq!((found.unit, found.effect), (unit, effect), "{name} {opcode}");
+        assert_eq!(found.initiation_cycles, cycles, "{name} {opcode}");
+        assert_eq!(found.listing, Listing::OtherArchitecture, "{name} {opcode}");
+    }
+    let Resolved { machine, isa, .. } = machine("v100");
+    assert!(isa.opcode(&machine, "LDGSTS.E.BYPASS.128").bypasses_l1);
+    assert_eq!(isa.opcode(&machine, "FROB").listing, Listing::Prefix);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The assumptions of a launch: instructions for which the trace lacks information that the
 //! machine needs, counted from the code and the paths of its warps.
 
-use gpumodel_core::isa::{Effect, Instruction, Opcode, RegisterFile, Space, Unit};
+use gpumodel_core::isa::{Effect, Instruction, Listing, Opcode, RegisterFile, Space, Unit};
 use gpumodel_core::units::to_usize;
 use gpumodel_feed::StoreFeed;
 use gpumodel_report::results::{AssumptionRecord, KernelRecord};
@@ -29,7 +29,12 @@ const TABLE: &[Row] = &[
     Row {
         what: "opcode in no table of this machine",
         effect: "classed by its prefix: unit and latency are a guess",
-        applies: |line| !line.opcode.known,
+        applies: |line| !line.opcode.known(),
+    },
+    Row {
+        what: "instruction of another architecture",
+        effect: "does what it does there, in the time of its work on the units of this machine",
+        applies: |line| line.opcode.listing == Listing::OtherArchitecture,
     },
     Row {
         what: "generic address",
@@ -59,8 +64,8 @@ const TABLE: &[Row] = &[
         applies: |line| line.instruction.is_open() && !line.is_matrix_group(),
     },
     Row {
-        what: "commit group and shared operands of `GMMA`",
-        effect: "kept as text alone, not modelled: it takes the time of its opcode",
+        what: "commit group of `GMMA`",
+        effect: "kept as text alone: a group ends where the next WARPGROUP.ARRIVE begins one",
         applies: |line| line.instruction.is_open() && line.is_matrix_group(),
     },
     Row {
@@ -73,9 +78,12 @@ const TABLE: &[Row] = &[
         },
     },
     Row {
-        what: "wait for asynchronous copies without its count",
+        what: "wait for asynchronous copies or multiplies without its count",
         effect: "waits for all of them",
-        applies: |line| line.opcode.effect == Effect::AsyncWait && line.has_no_immediate(),
+        applies: |line| {
+            let waits = matches!(line.opcode.effect, Effect::AsyncWait | Effect::MatrixWait);
+            waits && line.has_no_immediate()
+        },
     },
     Row {
         what: "barrier without its number and count",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use gpumodel_core::isa::Listing;
 use gpumodel_core::units::Cycle;
 use gpumodel_feed::StoreFeed;
 use gpumodel_sim::config::Machine;
@@ -100,23 +101,17 @@ impl Notes {
         }
     }
 
-    /// Notes opcodes that the machine's tables do not list, and machines that list them.
+    /// Notes opcodes that are none of the machine's, and machines whose they are.
     fn of_opcodes(&mut self, name: &str, feed: &StoreFeed<'_>, outcome: &Outcome) {
-        let (mut unknown, mut versions) = (BTreeSet::new(), BTreeSet::new());
-        for program in feed.programs() {
-            let texts = program.code.opcodes.iter().zip(program.opcodes.iter());
-            for (text, _) in texts.filter(|(_, opcode)| !opcode.known) {
-                unknown.insert(text.as_str());
-                versions.insert(program.launch.binary_version);
-            }
+        let unknown = Opcodes::of(feed, Listing::Prefix);
+        if !unknown.texts.is_empty() {
+            let executed: u64 = outcome.kernels.iter().map(|k| k.unknown_opcodes).sum();
+            self.add(format!("{name}: opcodes that no table row of this machine knows, classed by prefix: {} ({executed} warp instructions){}", unknown.list(), unknown.machines()));
         }
-        if unknown.is_empty() {
-            return;
+        let foreign = Opcodes::of(feed, Listing::OtherArchitecture);
+        if !foreign.texts.is_empty() {
+            self.add(format!("{name}: instructions of another architecture, which take the time of their work on the units of this machine: {}{}", foreign.list(), foreign.machines()));
         }
-        let executed: u64 = outcome.kernels.iter().map(|k| k.unknown_opcodes).sum();
-        let list: Vec<&str> = unknown.iter().take(12).copied().collect();
-        let hint = machines_for(&unknown, &versions);
-        self.add(format!("{name}: opcodes that no table row of this machine knows, classed by prefix: {} ({executed} warp instructions){hint}", list.join(", ")));
     }
 
     /// Notes how the streams of an application were taken, where it has several.
@@ -157,29 +152,52 @@ impl Notes {
 /// Machines in a hint.
 const NAMED: usize = 3;
 
-/// A hint at the built-in machines whose tables list most of the opcodes `unknown`, which are of
-/// binaries of `versions`; nothing where none lists one.
-fn machines_for(unknown: &BTreeSet<&str>, versions: &BTreeSet<u32>) -> String {
-    let Ok(models) = crate::models(None) else { return String::new() };
-    let known = |name: &str| {
-        let isa = models.machine(name, &[]).ok()?.isa;
-        Some(unknown.iter().filter(|text| isa.guess(text).is_none()).count())
-    };
-    let names = models.machine_names();
-    let counts: Vec<(usize, &str)> =
-        names.into_iter().filter_map(|name| Some((known(name)?, name))).collect();
-    let most = counts.iter().map(|(count, _)| *count).max().unwrap_or(0);
-    if most == 0 {
-        return String::new();
+/// Opcodes of an application that are none of its machine's.
+#[derive(Default)]
+struct Opcodes<'a> {
+    texts: BTreeSet<&'a str>,
+    /// Architectures of their binaries.
+    versions: BTreeSet<u32>,
+}
+
+impl<'a> Opcodes<'a> {
+    /// Those that the table knows in that way.
+    fn of(feed: &'a StoreFeed<'_>, listing: Listing) -> Self {
+        let mut found = Self::default();
+        for program in feed.programs() {
+            let texts = program.code.opcodes.iter().zip(program.opcodes.iter());
+            for (text, _) in texts.filter(|(_, opcode)| opcode.listing == listing) {
+                found.texts.insert(text.as_str());
+                found.versions.insert(program.launch.binary_version);
+            }
+        }
+        found
     }
-    let best: Vec<String> = counts
-        .iter()
-        .filter(|(count, _)| *count == most)
-        .take(NAMED)
-        .map(|(_, name)| format!("--machine {name}"))
-        .collect();
-    let traces: Vec<String> = versions.iter().map(|version| format!("sm_{version}")).collect();
-    format!("; {} trace: try {}", traces.join(" and "), best.join(" or "))
+
+    /// The first of them.
+    fn list(&self) -> String {
+        self.texts.iter().take(12).copied().collect::<Vec<_>>().join(", ")
+    }
+
+    /// A hint at the built-in machines that have most of them; nothing where none has one.
+    fn machines(&self) -> String {
+        let Ok(models) = crate::models(None) else { return String::new() };
+        let native = |name: &str| {
+            let isa = models.machine(name, &[]).ok()?.isa;
+            Some(self.texts.iter().filter(|text| isa.is_native(text)).count())
+        };
+        let names = models.machine_names();
+        let counts: Vec<(usize, &str)> =
+            names.into_iter().filter_map(|name| Some((native(name)?, name))).collect();
+        let most = counts.iter().map(|(count, _)| *count).max().unwrap_or(0);
+        if most == 0 {
+            return String::new();
+        }
+        let best = counts.iter().filter(|(count, _)| *count == most).take(NAMED);
+        let best: Vec<String> = best.map(|(_, name)| format!("--machine {name}")).collect();
+        let traces: Vec<String> = self.versions.iter().map(|v| format!("sm_{v}")).collect();
+        format!("; {} trace: try {}", traces.join(" and "), best.join(" or "))
+    }
 }
 
 #[cfg(test)]
@@ -187,7 +205,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    use super::{AnalyzeRequest, Notes, machines_for};
+    use super::{AnalyzeRequest, Notes, Opcodes};
     use crate::AppName;
 
     #[test]
@@ -216,7 +234,8 @@ mod tests {
     #[test]
     fn unknown_opcodes_lead_to_machines_that_list_them() {
         let hint = |opcodes: &[&str]| {
-            machines_for(&opcodes.iter().copied().collect(), &BTreeSet::from([90]))
+            let texts = opcodes.iter().copied().collect();
+            Opcodes { texts, versions: BTreeSet::from([90]) }.machines()
         };
         let said = hint(&["UTMALDG.2D", "NOSUCH"]);
         assert!(said.starts_with("; sm_90 trace: try --machine h100"), "{said}");

@@ -8,5 +8,5 @@ mod register;
 
 pub use access::{Access, AddressMode};
 pub use code::{Code, Instruction, Launch, MOST_IMMEDIATES, Segment, traced_width};
-pub use opcode::{Effect, Opcode, Space, Unit, flops};
+pub use opcode::{Effect, Listing, Opcode, Space, Unit, flops};
 pub use register::{Register, RegisterFile};

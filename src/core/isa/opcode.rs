@@ -119,6 +119,14 @@ pub enum Effect {
     Arrive,
     /// Memory fence.
     Fence,
+    /// Matrix multiply of a warp group (`HGMMA`): runs beside the warp, whose accumulators are
+    /// ready at [`Effect::MatrixWait`].
+    MatrixGroup,
+    /// Begins a group of such multiplies (`WARPGROUP.ARRIVE`).
+    MatrixArrive,
+    /// Waits until at most the immediate's number of groups of multiplies is under way
+    /// (`WARPGROUP.DEPBAR`).
+    MatrixWait,
     /// Ends the warp when no lane is left.
     Exit,
     /// May change the program counter.
@@ -172,8 +180,31 @@ pub struct Opcode {
     pub writes_predicate: bool,
     /// It waits for the predicate written last, which traces do not list.
     pub reads_predicate: bool,
-    /// False when the table did not know the opcode and a prefix rule chose.
-    pub known: bool,
+    /// Cycles for which its unit is taken where it reads its first operand from shared memory:
+    /// of a matrix multiply of a warp group; 0 elsewhere.
+    pub shared_operand_cycles: u32,
+    /// How the table knows it.
+    pub listing: Listing,
+}
+
+impl Opcode {
+    /// False where only a rule on the first letters classified it.
+    #[must_use]
+    pub fn known(&self) -> bool {
+        self.listing != Listing::Prefix
+    }
+}
+
+/// How a table knows an opcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// An instruction of the architecture.
+    Own,
+    /// An instruction of another architecture: what it does is known, its timing is that of its
+    /// work on the units of this one.
+    OtherArchitecture,
+    /// Only a rule on the first letters classified it.
+    Prefix,
 }
 
 /// Single-precision operations of one lane of an instruction, by its SASS name: as

@@ -10,6 +10,7 @@ mod error;
 mod import;
 mod isa_table;
 mod machine;
+mod matrix;
 mod memory;
 mod models;
 mod resolve;

@@ -10,7 +10,25 @@ use crate::gpu::workers::TASK_BARRIER;
 
 /// Represents all predicates that a trace does not list: the last comparison writes it,
 /// branches wait for it. No predicate has this number.
-const UNLISTED: Register = Register::from_bits(((RegisterFile::Predicate as u16) << 14) | 0x3fff);
+const UNLISTED: Register = pseudo(0);
+
+/// Groups of matrix multiplies under way that are told apart; older ones count as the oldest.
+const MATRIX_GROUPS: u16 = 8;
+
+/// Represents the accumulators of the group of matrix multiplies that began `age` groups ago.
+pub(super) const fn accumulators(age: u16) -> Register {
+    pseudo(1 + if age < MATRIX_GROUPS { age } else { MATRIX_GROUPS - 1 })
+}
+
+/// The age of the group whose accumulators `register` represents.
+pub(super) fn age_of(register: Register) -> Option<u16> {
+    (0..MATRIX_GROUPS).find(|&age| accumulators(age) == register)
+}
+
+/// A register that no trace has.
+const fn pseudo(number: u16) -> Register {
+    Register::from_bits(((RegisterFile::Predicate as u16) << 14) | (0x3fff - number))
+}
 
 /// One static instruction, decoded for one machine.
 #[derive(Clone, Debug)]
@@ -70,7 +88,7 @@ fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> 
     let spread =
         if machine.quirks.listed_registers_only { 1 } else { opcode.registers_per_destination };
     let overhead = if has_addresses { 0 } else { machine.sm.dependent_issue_cycles };
-    Decoded {
+    let decoded = Decoded {
         sources: with_unlisted(
             opcode.reads_predicate && !ignores_predicates,
             distinct(live(&instruction.sources)),
@@ -96,11 +114,34 @@ fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> 
         width: u32::from(instruction.width),
         is_matrix_load: false,
         bypasses_l1: opcode.bypasses_l1,
-        known: opcode.known,
+        known: opcode.known(),
         unplaced_constant: !has_addresses && opcode.effect == Effect::Load(Space::Constant),
         immediate: instruction.immediates.first().copied(),
         operands: barrier_operands(machine, instruction, opcode.effect),
+    };
+    match opcode.effect {
+        Effect::MatrixGroup => of_group(decoded, opcode),
+        Effect::MatrixWait => {
+            let allowed = decoded.immediate.and_then(|groups| u16::try_from(groups).ok());
+            let groups = allowed.unwrap_or(0)..MATRIX_GROUPS;
+            Decoded { sources: groups.map(accumulators).collect(), ..decoded }
+        }
+        _ => decoded,
     }
+}
+
+/// A matrix multiply of a warp group. Its accumulators are ready for the next one of the group
+/// in any case, and for others at a [`Effect::MatrixWait`]; without general registers beside
+/// them, both operands come from shared memory.
+fn of_group(decoded: Decoded, opcode: &Opcode) -> Decoded {
+    let others = |list: &[Register]| -> Box<[Register]> {
+        list.iter().copied().filter(|r| !decoded.destinations.contains(r)).collect()
+    };
+    let (sources, read_operands) = (others(&decoded.sources), others(&decoded.read_operands));
+    let shared = if read_operands.is_empty() { opcode.shared_operand_cycles } else { 0 };
+    let initiation = decoded.initiation.max(shared);
+    let latency = decoded.latency.max(shared);
+    Decoded { sources, read_operands, destinations: Box::default(), initiation, latency, ..decoded }
 }
 
 /// The registers without repetitions: one is read once for all operands.

@@ -9,6 +9,7 @@ use crate::config::OperandReads;
 use gpumodel_core::isa::{Effect, Register, Segment, Unit};
 use gpumodel_core::units::{to_u32, to_usize};
 
+use super::decode::{accumulators, age_of};
 use super::unevenness::Unevenness;
 use super::{Decoded, Gaps, OPERANDS, RESOURCES, Rules, Step, StepEnd, StretchEnd};
 
@@ -25,6 +26,10 @@ const SLOTS: u8 = 64;
 /// Most instructions of a step: its 16-bit counts have room for so many of up to 255 cycles
 /// of a unit each.
 const LONGEST_STEP: u32 = 256;
+
+/// A step with that many cycles of one resource ends: its 16-bit counts have room for one more
+/// instruction.
+const FULL_STEP: u16 = 1 << 15;
 
 /// One walk: a clock, the state and the current step.
 pub(super) struct Walk<'a> {
@@ -46,6 +51,13 @@ pub(super) struct Walk<'a> {
     unevenness: Unevenness,
     /// The operands of the last instruction, by slot.
     last_operands: Vec<Register>,
+}
+
+impl Step {
+    /// Whether its counts have room for no further instruction.
+    fn is_full(&self) -> bool {
+        self.slots >= LONGEST_STEP || self.demand.iter().any(|&cycles| cycles >= FULL_STEP)
+    }
 }
 
 const EMPTY_STEP: Step = Step {
@@ -114,7 +126,7 @@ impl<'a> Walk<'a> {
                 self.end_step(StepEnd::Access { instruction: index, slot });
             } else if let Some(end) = end_by_effect(instruction) {
                 return self.finish(end, place + 1);
-            } else if self.step.slots >= LONGEST_STEP {
+            } else if self.step.is_full() {
                 self.end_step(StepEnd::Stretch);
             }
             if place + 1 == segment.length && instruction.effect == Effect::Branch {
@@ -191,7 +203,9 @@ impl<'a> Walk<'a> {
             }
         }
         let banks = self.busy_until(BANKS).saturating_sub(COLLECTED);
-        let at = ready.max(self.busy_until(unit)).max(banks);
+        // A multiply of a warp group waits beside its warp.
+        let queued = instruction.effect == Effect::MatrixGroup;
+        let at = ready.max(if queued { 0 } else { self.busy_until(unit) }).max(banks);
         let gaps = Gaps { fetch: fetched - free, registers: ready - fetched, units: at - ready };
         self.step.gaps.fetch += gaps.fetch;
         self.step.gaps.registers += gaps.registers;
@@ -226,17 +240,20 @@ impl<'a> Walk<'a> {
     }
 
     fn occupy(&mut self, instruction: &Decoded, unit: u8, at: u32) {
+        let begin = self.busy_until(unit).max(at);
         if instruction.initiation > 0 {
-            self.occupy_until(unit, at + instruction.initiation);
+            self.occupy_until(unit, begin + instruction.initiation);
             self.add_demand(usize::from(unit), instruction.initiation);
         }
         let collected = self.collect(instruction, at);
+        let ready = collected.max(begin) + instruction.latency;
         if !instruction.has_addresses {
-            let ready = collected + instruction.latency;
-            for &register in &instruction.destinations {
-                self.state.results.retain(|&(r, _)| r != register);
-                self.state.results.push((register, ready));
-            }
+            instruction.destinations.iter().for_each(|&register| self.state.write(register, ready));
+        }
+        match instruction.effect {
+            Effect::MatrixGroup => self.state.write(accumulators(0), ready),
+            Effect::MatrixArrive => self.state.begin_matrix_group(),
+            _ => {}
         }
     }
 
@@ -364,6 +381,26 @@ pub(super) struct State {
 }
 
 impl State {
+    /// A register whose result is ready at a cycle.
+    fn write(&mut self, register: Register, ready: u32) {
+        self.results.retain(|&(r, _)| r != register);
+        self.results.push((register, ready));
+    }
+
+    /// Begins a group of matrix multiplies: those before it are one group older.
+    fn begin_matrix_group(&mut self) {
+        let (groups, mut results): (Vec<_>, Vec<_>) =
+            self.results.iter().copied().partition(|&(register, _)| age_of(register).is_some());
+        for (register, ready) in groups {
+            let older = accumulators(age_of(register).unwrap_or(0) + 1);
+            match results.iter_mut().find(|(r, _)| *r == older) {
+                Some((_, latest)) => *latest = ready.max(*latest),
+                None => results.push((older, ready)),
+            }
+        }
+        self.results = results;
+    }
+
     /// The same after a long wait: only loads are still in flight.
     pub(super) fn settled(&self) -> Self {
         Self { loads: self.loads.clone(), ..Self::default() }

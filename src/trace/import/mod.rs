@@ -242,8 +242,8 @@ impl ConvertReport {
             (imported.tails, "line(s) end in fields that are not known; kept as they stand"),
             (
                 imported.open,
-                "line(s) have TMA addresses (modes 3 and 4) or are of `GMMA`: kept as text, not \
-                 modelled",
+                "line(s) have TMA addresses (modes 3 and 4), which are not modelled, or a commit \
+                 group of `GMMA`: kept as text",
             ),
             (imported.notes, "thread block(s) have further lines; kept as they stand"),
         ];

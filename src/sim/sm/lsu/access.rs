@@ -157,6 +157,9 @@ impl Sm {
             | Effect::Barrier
             | Effect::Arrive
             | Effect::Fence
+            | Effect::MatrixGroup
+            | Effect::MatrixArrive
+            | Effect::MatrixWait
             | Effect::Exit
             | Effect::Branch => RequestKind::Read,
         };
