@@ -1,13 +1,14 @@
 //! Stores as the machine's source of instructions.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use gpumodel_core::isa::{self, Access, Opcode, Segment};
-use gpumodel_core::units::{Dim3, KernelId, to_u32, to_usize};
+use gpumodel_core::isa::{self, Access, AsyncFields, Effect, Opcode, Segment};
+use gpumodel_core::units::{Dim3, KernelId, to_u32, to_u64, to_usize};
 use gpumodel_sim::config::Resolved;
 use gpumodel_sim::{Command, Feed, FeedError, Program, Stream, WarpStream};
-use gpumodel_trace::{Store, TraceError, WarpCursor};
+use gpumodel_trace::{Store, TraceError, WarpCursor, bulk_copy, source_values};
 
 /// A warp of a store.
 #[derive(Debug)]
@@ -32,6 +33,56 @@ impl WarpStream for StoredWarp {
 
     fn pass(&mut self, times: u64, _length: u32) -> u64 {
         self.0.pass(times)
+    }
+}
+
+/// A warp with fields of asynchronous instructions.
+#[derive(Debug)]
+struct AsyncWarp {
+    warp: StoredWarp,
+    /// Instructions consumed.
+    at: u64,
+    /// By instruction, in order; those before `at` are gone.
+    fields: VecDeque<(u64, AsyncFields)>,
+}
+
+impl AsyncWarp {
+    /// `count` instructions are consumed.
+    fn advance(&mut self, count: u64) {
+        self.at += count;
+        while self.fields.front().is_some_and(|(at, _)| *at < self.at) {
+            self.fields.pop_front();
+        }
+    }
+}
+
+impl WarpStream for AsyncWarp {
+    fn next_segment(&mut self) -> Option<u32> {
+        self.warp.next_segment()
+    }
+
+    fn skip(&mut self, count: u32) -> u64 {
+        self.advance(u64::from(count));
+        self.warp.skip(count)
+    }
+
+    fn access(&mut self, into: &mut Access) {
+        self.advance(1);
+        self.warp.access(into);
+    }
+
+    fn fields(&mut self) -> Option<AsyncFields> {
+        let (at, _) = self.fields.front()?;
+        (*at == self.at).then(|| self.fields.pop_front().map(|(_, fields)| fields))?
+    }
+
+    fn repeats(&self) -> u64 {
+        self.warp.repeats()
+    }
+
+    fn pass(&mut self, times: u64, length: u32) -> u64 {
+        self.advance(times * u64::from(length));
+        self.warp.pass(times, length)
     }
 }
 
@@ -208,10 +259,57 @@ impl Feed for StoreFeed<'_> {
         ordinal: u64,
         warps: &mut Vec<Stream>,
     ) -> Result<Dim3, FeedError> {
-        let cta = self.store.cta(self.kernels[to_usize(kernel.0)], ordinal)?;
-        warps.extend(
-            (0..cta.warp_count()).map(|warp| -> Stream { Box::new(StoredWarp(cta.warp(warp))) }),
-        );
+        let number = self.kernels[to_usize(kernel.0)];
+        let cta = self.store.cta(number, ordinal)?;
+        let program = self.program(kernel);
+        if !program.opcodes.iter().any(is_asynchronous) {
+            let warp = |warp| -> Stream { Box::new(StoredWarp(cta.warp(warp))) };
+            warps.extend((0..cta.warp_count()).map(warp));
+            return Ok(cta.position);
+        }
+        let tails = self.store.tails(number, ordinal)?;
+        warps.extend((0..cta.warp_count()).map(|warp| -> Stream {
+            let tails = tails.warps.get(to_usize(warp)).map_or(&[][..], |tails| &tails[..]);
+            let fields = async_fields(program, cta.warp(warp), tails);
+            Box::new(AsyncWarp { warp: StoredWarp(cta.warp(warp)), at: 0, fields })
+        }));
         Ok(cta.position)
     }
+}
+
+/// True for opcodes whose fields the machine asks for.
+fn is_asynchronous(opcode: &Opcode) -> bool {
+    opcode.effect.is_bulk() || matches!(opcode.effect, Effect::Object(_))
+}
+
+/// The fields of the asynchronous instructions of a warp, from its texts by instruction.
+fn async_fields(
+    program: &Program,
+    mut warp: WarpCursor,
+    tails: &[(u64, Vec<u8>)],
+) -> VecDeque<(u64, AsyncFields)> {
+    let code = &program.code;
+    let mut tails = tails.iter().peekable();
+    let mut found = VecDeque::new();
+    let mut at = 0;
+    while let Some(segment) = warp.next_segment() {
+        let range = code.segments[to_usize(segment)].range();
+        let length = to_u64(range.len());
+        while let Some((place, text)) = tails.next_if(|tail| tail.0 < at + length) {
+            let inside = usize::try_from(place - at).expect("a segment is short");
+            let instruction = &code.instructions[range.start + inside];
+            let opcode = &program.opcodes[to_usize(instruction.opcode)];
+            let fields = match opcode.effect {
+                Effect::Object(_) => {
+                    let (to, from) = (instruction.destinations.len(), instruction.sources.len());
+                    source_values(text, to, from).map(AsyncFields::Values)
+                }
+                effect if effect.is_bulk() => bulk_copy(text).map(AsyncFields::Copy),
+                _ => None,
+            };
+            found.extend(fields.map(|fields| (*place, fields)));
+        }
+        at += length;
+    }
+    found
 }

@@ -296,6 +296,14 @@ pub struct KernelCounts {
     /// Waits for groups of asynchronous copies whose number the trace does not have: they wait
     /// for all groups.
     pub assumed_waits: u64,
+    /// Bytes of bulk copies whose pieces the trace has.
+    pub bulk_bytes: u64,
+    /// Bulk copies whose pieces the trace does not have, which move nothing.
+    pub unknown_copies: u64,
+    /// Bytes that barrier objects expected, as far as the trace has the values.
+    pub expected_bytes: u64,
+    /// Waits at barrier objects whose counts the trace does not have.
+    pub assumed_object_waits: u64,
     /// Accesses through generic addresses.
     pub generic_accesses: u64,
     /// Warp instructions with active lanes at address 0 of global memory, which access nothing.
@@ -429,7 +437,7 @@ impl KernelCounts {
 
     /// The counts that grow with the CTAs, except those by unit, of the L1 and L2, and of reads
     /// from DRAM.
-    fn growing(&mut self) -> [&mut u64; 20] {
+    fn growing(&mut self) -> [&mut u64; 24] {
         let fetch = &mut self.fetch;
         let constant = &mut self.constant;
         [
@@ -441,6 +449,10 @@ impl KernelCounts {
             &mut self.null_lanes,
             &mut self.assumed_barriers,
             &mut self.assumed_waits,
+            &mut self.bulk_bytes,
+            &mut self.unknown_copies,
+            &mut self.expected_bytes,
+            &mut self.assumed_object_waits,
             &mut fetch.inner_lines,
             &mut fetch.inner_misses,
             &mut fetch.inner_merges,

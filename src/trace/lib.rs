@@ -43,6 +43,7 @@
 //!
 //! `examples/count_opcodes.rs` is a whole program that needs this crate alone.
 
+mod async_fields;
 mod error;
 mod filter;
 mod grouped_text;
@@ -50,6 +51,7 @@ mod import;
 mod store;
 pub mod workload;
 
+pub use async_fields::{bulk_copy, source_values};
 pub use error::TraceError;
 pub use filter::{CtaChoice, Filter, KernelIds, NamePattern};
 pub use import::{

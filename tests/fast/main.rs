@@ -33,6 +33,7 @@ mod fuzz;
 mod fuzz_corpus;
 mod guide;
 mod held_figures;
+mod hopper;
 mod hostile;
 mod hot;
 mod imports;

@@ -126,3 +126,46 @@ fn published_troubles_have_their_right_values() {
         assert_eq!(analyzed(&path.join("whole"), "h100", &[]).0, Some(0));
     }
 }
+
+/// Three launches, the last with twice the instructions: cycles per instruction and scheduler.
+fn rate(record: &Value) -> f64 {
+    let kernel =
+        |place: usize, key: &str| record["solo"][0]["kernels"][place][key].as_f64().unwrap();
+    let more = |key: &str| kernel(2, key) - kernel(1, key);
+    more("cycles") / (more("warp_instructions") / 4.0)
+}
+
+/// `reference/cases/README.md`: the time of the work at the published rate.
+#[test]
+fn matrix_multiplies_take_the_time_of_their_work() {
+    for (case, machine, cycles) in [
+        ("tensor-rate/HMMA_16816_F32__B_in_R5", "a100", 8.0),
+        ("tensor-rate/HMMA_16816_F32__warps_8", "a100", 8.0),
+        ("tensor-rate/four_warps_HMMA_16816_F32", "a100", 8.0),
+        ("tensor-rate/four_warps_HMMA_1688_F32_TF32", "a100", 8.0),
+        ("tensor-rate/MUFU_RCP", "a100", 8.0),
+        ("tensor-rate/HMMA_16816_F32__warps_8", "v100", 16.0),
+        ("hopper/rate-HGMMA_64x64x16_F32_BF16-hand-32", "h100", 32.0),
+        ("hopper/rate-HGMMA_64x128x16_F32-hand-64", "h100", 64.0),
+        ("hopper/indep-HGMMA_64x128x16_F32-hand-64", "h100", 64.0),
+    ] {
+        let Some(path) = reference(case) else { return };
+        let (code, record, said) = analyzed(&path, machine, &[]);
+        assert_eq!(code, Some(0), "{said}");
+        assert!((rate(&record) / cycles - 1.0).abs() < 0.01, "{case}: {}", rate(&record));
+        let foreign = notes(&record).contains("instructions of another architecture");
+        assert_eq!(foreign, machine == "v100", "{case}");
+    }
+}
+
+#[test]
+fn bulk_copies_of_the_reference_move_their_boxes() {
+    let Some(path) = reference("hopper") else { return };
+    let (code, record, said) = analyzed(&path, "h100", &[]);
+    assert_eq!(code, Some(0), "{said}");
+    // Each of four CTAs copies the same box of 64 by 64 elements of two bytes.
+    let sectors = |key: &str| record["solo"][0]["l2"][key].as_u64().unwrap();
+    assert!(sectors("reads") >= 4 * 8192 / 32, "{}", record["solo"][0]["l2"]);
+    assert!(record["solo"][0]["dram"]["read_sectors"].as_u64().unwrap() >= 8192 / 32);
+    assert!(notes(&record).contains("8 bulk copies without addresses"), "{record}");
+}

@@ -59,16 +59,6 @@ const TABLE: &[Row] = &[
         applies: |line| line.is_bare_texture(),
     },
     Row {
-        what: "TMA address (modes 3 and 4)",
-        effect: "kept as text alone, not modelled: the copy touches no memory",
-        applies: |line| line.instruction.is_open() && !line.is_matrix_group(),
-    },
-    Row {
-        what: "commit group of `GMMA`",
-        effect: "kept as text alone: a group ends where the next WARPGROUP.ARRIVE begins one",
-        applies: |line| line.instruction.is_open() && line.is_matrix_group(),
-    },
-    Row {
         what: "load, store or atomic without an address",
         effect: "computes only",
         applies: |line| {
@@ -111,10 +101,6 @@ const TABLE: &[Row] = &[
 impl Line<'_> {
     fn has_addresses(&self) -> bool {
         self.instruction.width > 0
-    }
-
-    fn is_matrix_group(&self) -> bool {
-        self.text.contains("GMMA")
     }
 
     fn has_no_immediate(&self) -> bool {
@@ -193,11 +179,34 @@ fn counts(program: &Program, executed: &[u64], machine: &Machine) -> Vec<u64> {
     counts
 }
 
+/// What the machine has counted.
+pub(super) fn counted(counts: &KernelCounts) -> Vec<AssumptionRecord> {
+    null(counts).into_iter().chain(asynchronous(counts)).collect()
+}
+
 /// Active lanes at address 0 of global memory.
-pub(super) fn null(counts: &KernelCounts) -> Option<AssumptionRecord> {
+fn null(counts: &KernelCounts) -> Option<AssumptionRecord> {
     let (instructions, all) = (counts.null_accesses, counts.warp_instructions);
     let effect = "a fault of the tracer: these lanes access nothing";
     (instructions > 0).then(|| record("active lane at address 0", effect, instructions, all))
+}
+
+/// What the trace lacks of bulk copies and barrier objects.
+fn asynchronous(counts: &KernelCounts) -> Vec<AssumptionRecord> {
+    let of = |what, effect, instructions| {
+        (instructions > 0).then(|| record(what, effect, instructions, counts.warp_instructions))
+    };
+    let copies = of(
+        "bulk copy without its addresses",
+        "moves nothing: its bytes are not in the trace",
+        counts.unknown_copies,
+    );
+    let waits = of(
+        "wait at a barrier object without its counts",
+        "takes as long as bulk copies to it are in flight",
+        counts.assumed_object_waits,
+    );
+    copies.into_iter().chain(waits).collect()
 }
 
 /// The CTAs that a sample did not run.
@@ -269,13 +278,8 @@ mod tests {
     const CASES: &[(&str, Typed, Typed)] = &[
         ("opcode in no table", ("FROB.X", 0, &[], false), ("FADD", 0, &[], false)),
         ("generic address without windows", ("LD.E", 4, &[], false), ("LDG.E", 4, &[], false)),
+        ("instruction of another", ("HMMA.16816.F32", 0, &[], false), ("FADD", 0, &[], false)),
         ("constant load", ("LDC", 0, &[], false), ("LDC", 4, &[], false)),
-        ("TMA address", ("UTMALDG.2D", 0, &[16, 3, 0], false), ("UTMALDG.2D", 0, &[0], false)),
-        (
-            "commit group",
-            ("HGMMA.64x64x16.F32", 0, &[1, 0, 0], false),
-            ("HMMA.16816.F32", 0, &[0], false),
-        ),
         ("texture instruction", ("TEX", 0, &[], false), ("TEX", 4, &[], false)),
         ("load, store or atomic without", ("LDG.E", 0, &[], false), ("LDG.E", 4, &[], false)),
         ("barrier without", ("BAR.SYNC", 0, &[], false), ("BAR.SYNC", 0, &[0], false)),

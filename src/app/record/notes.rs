@@ -72,6 +72,7 @@ impl Notes {
             self.add(format!("{name}: {generic} accesses through generic addresses, classified by the trace's shared and local windows"));
         }
         self.of_nulls(name, outcome);
+        self.of_copies(name, outcome);
         let barriers: u64 = outcome.kernels.iter().map(|k| k.assumed_barriers).sum();
         if barriers > 0 {
             self.add(format!("{name}: {barriers} barrier instructions without number or thread count in the trace: with a count each is a separate barrier, else that of the whole CTA"));
@@ -98,6 +99,18 @@ impl Notes {
         if null > 0 {
             let accesses: u64 = outcome.kernels.iter().map(|k| k.null_accesses).sum();
             self.add(format!("{name}: {null} active lanes of {accesses} accesses are at address 0, a fault of the tracer: these lanes access nothing"));
+        }
+    }
+
+    /// Notes bulk copies of which the trace has no addresses, and the bytes that are known of.
+    fn of_copies(&mut self, name: &str, outcome: &Outcome) {
+        let sum = |of: fn(&gpumodel_sim::KernelCounts) -> u64| -> u64 {
+            outcome.kernels.iter().map(of).sum()
+        };
+        let unknown = sum(|k| k.unknown_copies);
+        if unknown > 0 {
+            let (moved, expected) = (sum(|k| k.bulk_bytes), sum(|k| k.expected_bytes));
+            self.add(format!("{name}: {unknown} bulk copies without addresses in the trace move nothing: {moved} bytes of others are moved, barrier objects expected {expected}"));
         }
     }
 

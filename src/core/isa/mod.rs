@@ -2,11 +2,13 @@
 //! share. No file formats and no timing of a particular GPU live here.
 
 mod access;
+mod asynchronous;
 mod code;
 mod opcode;
 mod register;
 
 pub use access::{Access, AddressMode};
+pub use asynchronous::{AsyncFields, BulkCopy, ObjectStep};
 pub use code::{Code, Instruction, Launch, MOST_IMMEDIATES, Segment, traced_width};
 pub use opcode::{Effect, Listing, Opcode, Space, Unit, flops};
 pub use register::{Register, RegisterFile};

@@ -1,5 +1,7 @@
 //! What an opcode does to the machine: which unit runs it and what it touches.
 
+use super::asynchronous::ObjectStep;
+
 /// The execution unit that an instruction occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unit {
@@ -113,6 +115,16 @@ pub enum Effect {
     /// Waits until at most the immediate's number of async groups is pending
     /// (`DEPBAR`); without open groups it waits for nothing.
     AsyncWait,
+    /// Bulk copy from global to shared memory (`UTMALDG`, `UBLKCP.S.G`), past the L1; a barrier
+    /// object counts its bytes.
+    BulkLoad,
+    /// Bulk copy from shared to global memory (`UTMASTG`, `UBLKCP.G.S`), awaited as an
+    /// asynchronous copy.
+    BulkStore,
+    /// Bulk reduction into global memory (`UTMAREDG`, `UBLKRED`), awaited so too.
+    BulkReduction,
+    /// A step at a barrier object in shared memory (`SYNCS`).
+    Object(ObjectStep),
     /// Arrives at a barrier of the CTA and waits for the other warps.
     Barrier,
     /// Arrives at a barrier of the CTA and continues.
@@ -122,8 +134,6 @@ pub enum Effect {
     /// Matrix multiply of a warp group (`HGMMA`): runs beside the warp, whose accumulators are
     /// ready at [`Effect::MatrixWait`].
     MatrixGroup,
-    /// Begins a group of such multiplies (`WARPGROUP.ARRIVE`).
-    MatrixArrive,
     /// Waits until at most the immediate's number of groups of multiplies is under way
     /// (`WARPGROUP.DEPBAR`).
     MatrixWait,
@@ -143,8 +153,15 @@ impl Effect {
             | Self::Atomic(space)
             | Self::Reduction(space) => Some(space),
             Self::AsyncCopy => Some(Space::Global),
+            Self::Object(_) => Some(Space::Shared),
             _ => None,
         }
+    }
+
+    /// True for bulk copies, whose addresses are no lane's.
+    #[must_use]
+    pub const fn is_bulk(self) -> bool {
+        matches!(self, Self::BulkLoad | Self::BulkStore | Self::BulkReduction)
     }
 
     /// True when registers wait for an answer of the memory system.

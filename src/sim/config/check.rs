@@ -198,6 +198,7 @@ fn latencies(m: &Machine) -> Vec<String> {
         ("sm.exit_cycles", m.sm.exit_cycles),
         ("sm.barrier_cycles", m.sm.barrier_cycles),
         ("sm.barrier_arrival_cycles", m.sm.barrier_arrival_cycles),
+        ("sm.bulk_copy_cycles", m.sm.bulk_copy_cycles),
         ("quirks.refetch_cycles", m.quirks.refetch_cycles),
     ];
     for (name, unit) in &m.units {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use gpumodel_core::isa::{Effect, Listing, Opcode, Space, Unit};
+use gpumodel_core::isa::{Effect, Listing, ObjectStep, Opcode, Space, Unit};
 use gpumodel_core::toml::{Node, Place, SourceKind, TomlError, dotted};
 use gpumodel_core::units::{did_you_mean, nearest};
 
@@ -81,7 +81,17 @@ enum EffectName {
     Arrive,
     Fence,
     MatrixGroup,
-    MatrixArrive,
+    BulkLoad,
+    BulkStore,
+    BulkReduction,
+    ObjectInit,
+    ObjectArriveExpect,
+    ObjectArrive,
+    ObjectArriveTimes,
+    ObjectExpect,
+    ObjectComplete,
+    ObjectArriveAfterCopies,
+    ObjectWait,
     MatrixWait,
     Exit,
     Branch,
@@ -346,7 +356,19 @@ impl Row {
             Some(EffectName::Arrive) => Effect::Arrive,
             Some(EffectName::Fence) => Effect::Fence,
             Some(EffectName::MatrixGroup) => Effect::MatrixGroup,
-            Some(EffectName::MatrixArrive) => Effect::MatrixArrive,
+            Some(EffectName::BulkLoad) => Effect::BulkLoad,
+            Some(EffectName::BulkStore) => Effect::BulkStore,
+            Some(EffectName::BulkReduction) => Effect::BulkReduction,
+            Some(EffectName::ObjectInit) => Effect::Object(ObjectStep::Init),
+            Some(EffectName::ObjectArriveExpect) => Effect::Object(ObjectStep::ArriveExpect),
+            Some(EffectName::ObjectArrive) => Effect::Object(ObjectStep::Arrive),
+            Some(EffectName::ObjectArriveTimes) => Effect::Object(ObjectStep::ArriveTimes),
+            Some(EffectName::ObjectExpect) => Effect::Object(ObjectStep::Expect),
+            Some(EffectName::ObjectComplete) => Effect::Object(ObjectStep::Complete),
+            Some(EffectName::ObjectArriveAfterCopies) => {
+                Effect::Object(ObjectStep::ArriveAfterCopies)
+            }
+            Some(EffectName::ObjectWait) => Effect::Object(ObjectStep::Wait),
             Some(EffectName::MatrixWait) => Effect::MatrixWait,
             Some(EffectName::Exit) => Effect::Exit,
             Some(EffectName::Branch) => Effect::Branch,

@@ -155,6 +155,9 @@ pub struct SmSpec {
     /// they take all at once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub barrier_arrival_cycles: u32,
+    /// Cycles by which a bulk copy to shared memory takes longer than a load.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bulk_copy_cycles: u32,
     /// Instructions that a scheduler issues per cycle from one warp (2: dual issue).
     pub issue_width: u32,
     /// Warps whose instructions come unevenly wait for each other at the issue slot and the

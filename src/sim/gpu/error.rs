@@ -92,8 +92,10 @@ pub struct LostArrival {
 /// A barrier that cannot open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostBarrier {
-    /// Its number; `None`: the trace does not have it.
+    /// Its number; `None`: the trace does not have it, or it is an object.
     pub number: Option<u8>,
+    /// Of a barrier object: its byte offset in shared memory and the bytes that are missing.
+    pub object: Option<(u64, i64)>,
     /// Warps that have arrived.
     pub arrived: u32,
     /// Warps at whose arrival it opens.
@@ -123,11 +125,15 @@ impl Display for LostArrival {
 
 impl Display for LostBarrier {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self.number {
-            Some(number) => write!(f, "barrier {number}")?,
-            None => f.write_str("a barrier without number")?,
+        match (self.object, self.number) {
+            (Some((address, _)), _) => write!(f, "the barrier object at {address:#x}")?,
+            (None, Some(number)) => write!(f, "barrier {number}")?,
+            (None, None) => f.write_str("a barrier without number")?,
         }
         write!(f, " with {} of {} arrivals", self.arrived, self.expected)?;
+        if let Some((_, bytes @ 1..)) = self.object {
+            write!(f, " and {bytes} bytes missing")?;
+        }
         for (place, (warp, pc)) in self.waiting.iter().enumerate() {
             write!(f, "{}warp {warp} at PC {pc:#06x}", if place > 0 { ", " } else { ": " })?;
         }

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use gpumodel_core::isa::{Access, Code, Launch, Opcode};
+use gpumodel_core::isa::{Access, AsyncFields, Code, Launch, Opcode};
 use gpumodel_core::units::{Dim3, KernelId};
 
 use crate::gpu::workers::Worker;
@@ -26,6 +26,12 @@ pub trait WarpStream: Debug {
 
     /// Consumes one instruction that carries addresses.
     fn access(&mut self, into: &mut Access);
+
+    /// What the source has of the next instruction, a bulk copy or a step at a barrier object,
+    /// beyond its lanes; consumes nothing. `None`: nothing.
+    fn fields(&mut self) -> Option<AsyncFields> {
+        None
+    }
 
     /// How often the current segment at least follows itself from here on. A
     /// source that does not know says 0.

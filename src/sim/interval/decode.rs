@@ -15,7 +15,8 @@ const UNLISTED: Register = pseudo(0);
 /// Groups of matrix multiplies under way that are told apart; older ones count as the oldest.
 const MATRIX_GROUPS: u16 = 8;
 
-/// Represents the accumulators of the group of matrix multiplies that began `age` groups ago.
+/// Represents the accumulators of a group of matrix multiplies: 0 the open one, 1 the last that
+/// has ended, and so on.
 pub(super) const fn accumulators(age: u16) -> Register {
     pseudo(1 + if age < MATRIX_GROUPS { age } else { MATRIX_GROUPS - 1 })
 }
@@ -65,6 +66,8 @@ pub(crate) struct Decoded {
     pub(super) immediate: Option<i64>,
     /// The operands of a barrier instruction.
     pub(super) operands: Option<BarrierOperands>,
+    /// A multiply of a warp group that ends a group of them.
+    pub(super) ends_group: bool,
 }
 
 /// Decodes every instruction of `program`.
@@ -79,37 +82,59 @@ pub(super) fn decode(machine: &Machine, program: &Program) -> Vec<Decoded> {
 }
 
 fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> Decoded {
-    let ignores_predicates = machine.quirks.ignores_predicates;
-    let carries = |r: &Register| !r.is_constant() && (!ignores_predicates || !is_predicate(*r));
-    let live = |list: &[Register]| list.iter().copied().filter(carries).collect::<Vec<_>>();
-    let texture =
-        opcode.effect == Effect::Load(Space::Texture) && machine.quirks.textures_are_latency;
+    let decoded = listed(machine, instruction, opcode);
+    match opcode.effect {
+        Effect::MatrixGroup => of_group(decoded, opcode),
+        Effect::MatrixWait => {
+            let allowed = decoded.immediate.and_then(|groups| u16::try_from(groups).ok());
+            let first = allowed.filter(|&groups| groups > 0).map_or(0, |groups| groups + 1);
+            let groups = first..MATRIX_GROUPS;
+            Decoded { sources: groups.map(accumulators).collect(), ..decoded }
+        }
+        _ => decoded,
+    }
+}
+
+/// The registers of an instruction that can carry dependencies.
+struct Live {
+    sources: Vec<Register>,
+    destinations: Vec<Register>,
+}
+
+impl Live {
+    fn of(machine: &Machine, instruction: &Instruction) -> Self {
+        let ignores_predicates = machine.quirks.ignores_predicates;
+        let carries = |r: &Register| !r.is_constant() && (!ignores_predicates || !is_predicate(*r));
+        let live = |list: &[Register]| list.iter().copied().filter(carries).collect();
+        Self { sources: live(&instruction.sources), destinations: live(&instruction.destinations) }
+    }
+}
+
+/// An instruction as its line and its opcode have it.
+fn listed(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> Decoded {
+    let quirks = &machine.quirks;
+    let live = Live::of(machine, instruction);
+    let texture = opcode.effect == Effect::Load(Space::Texture) && quirks.textures_are_latency;
     let has_addresses = instruction.width > 0 && opcode.effect.space().is_some() && !texture;
-    let spread =
-        if machine.quirks.listed_registers_only { 1 } else { opcode.registers_per_destination };
+    let spread = if quirks.listed_registers_only { 1 } else { opcode.registers_per_destination };
     let overhead = if has_addresses { 0 } else { machine.sm.dependent_issue_cycles };
-    let decoded = Decoded {
+    let computes = !has_addresses && opcode.effect.space().is_some();
+    let general = |r: &&Register| r.file() == RegisterFile::General;
+    Decoded {
+        read_operands: live.sources.iter().filter(general).copied().collect(),
         sources: with_unlisted(
-            opcode.reads_predicate && !ignores_predicates,
-            distinct(live(&instruction.sources)),
+            opcode.reads_predicate && !quirks.ignores_predicates,
+            distinct(live.sources),
         ),
-        read_operands: live(&instruction.sources)
-            .into_iter()
-            .filter(|r| r.file() == RegisterFile::General)
-            .collect(),
         destinations: with_unlisted(
-            opcode.writes_predicate && !ignores_predicates,
-            spread_out(&live(&instruction.destinations), spread),
+            opcode.writes_predicate && !quirks.ignores_predicates,
+            spread_out(&live.destinations, spread),
         ),
         unit: opcode.unit,
         latency: opcode.latency_cycles + overhead,
         initiation: opcode.initiation_cycles,
         hold: opcode.hold_cycles,
-        effect: if has_addresses || opcode.effect.space().is_none() {
-            opcode.effect
-        } else {
-            Effect::Compute
-        },
+        effect: if computes { Effect::Compute } else { opcode.effect },
         has_addresses,
         width: u32::from(instruction.width),
         is_matrix_load: false,
@@ -118,15 +143,7 @@ fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> 
         unplaced_constant: !has_addresses && opcode.effect == Effect::Load(Space::Constant),
         immediate: instruction.immediates.first().copied(),
         operands: barrier_operands(machine, instruction, opcode.effect),
-    };
-    match opcode.effect {
-        Effect::MatrixGroup => of_group(decoded, opcode),
-        Effect::MatrixWait => {
-            let allowed = decoded.immediate.and_then(|groups| u16::try_from(groups).ok());
-            let groups = allowed.unwrap_or(0)..MATRIX_GROUPS;
-            Decoded { sources: groups.map(accumulators).collect(), ..decoded }
-        }
-        _ => decoded,
+        ends_group: !instruction.is_open() || instruction.immediates[0] != 0,
     }
 }
 

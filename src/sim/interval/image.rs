@@ -257,6 +257,7 @@ impl Words for Stretch {
             StretchEnd::AsyncCommit => (4, 0),
             StretchEnd::AsyncWait { allowed, known: true } => (5, allowed),
             StretchEnd::AsyncWait { allowed, known: false } => (6, allowed),
+            StretchEnd::ObjectWait => (7, 0),
         };
         [*first, *count, kind, value, *offset, ready.0, settled.0].write(words);
     }
@@ -271,6 +272,7 @@ impl Words for Stretch {
             4 => StretchEnd::AsyncCommit,
             5 => StretchEnd::AsyncWait { allowed: value, known: true },
             6 => StretchEnd::AsyncWait { allowed: value, known: false },
+            7 => StretchEnd::ObjectWait,
             _ => return None,
         };
         let (ready, settled) = (StateId(ready), StateId(settled));

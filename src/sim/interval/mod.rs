@@ -146,6 +146,8 @@ pub(crate) enum StretchEnd {
     Barrier(BarrierOperands),
     /// A fence was issued: all earlier accesses must be done.
     Fence,
+    /// A wait at a barrier object was issued; the last access names it.
+    ObjectWait,
     /// The asynchronous copies so far become a group.
     AsyncCommit,
     /// The warp waits until at most so many groups are pending.
@@ -261,6 +263,15 @@ impl Profile {
         let Some(gaps) = &self.gaps else { return Gaps::default() };
         let first = self.step(self.stretch(stretch).first).instruction;
         gaps.all[to_usize(gaps.first[to_usize(stretch)] + instruction - first)]
+    }
+
+    /// Whether the code works with other CTAs of a cluster.
+    pub(crate) fn in_cluster(&self) -> bool {
+        let marks = |opcode: &String| {
+            ["UCGABAR", "MAPA"].iter().any(|root| opcode.starts_with(root))
+                || opcode.contains(".MULTICAST")
+        };
+        self.code.opcodes.iter().any(marks)
     }
 
     /// Static instructions.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::config::OperandReads;
 
-use gpumodel_core::isa::{Effect, Register, Segment, Unit};
+use gpumodel_core::isa::{Effect, ObjectStep, Register, Segment, Unit};
 use gpumodel_core::units::{to_u32, to_usize};
 
 use super::decode::{accumulators, age_of};
@@ -121,9 +121,12 @@ impl<'a> Walk<'a> {
             }
             self.issue(instruction);
             self.next = index + 1;
-            if instruction.has_addresses {
+            if instruction.has_addresses || instruction.effect.is_bulk() {
                 let slot = self.assign_slot(instruction);
                 self.end_step(StepEnd::Access { instruction: index, slot });
+                if instruction.effect == Effect::Object(ObjectStep::Wait) {
+                    return self.finish(StretchEnd::ObjectWait, place + 1);
+                }
             } else if let Some(end) = end_by_effect(instruction) {
                 return self.finish(end, place + 1);
             } else if self.step.is_full() {
@@ -250,10 +253,11 @@ impl<'a> Walk<'a> {
         if !instruction.has_addresses {
             instruction.destinations.iter().for_each(|&register| self.state.write(register, ready));
         }
-        match instruction.effect {
-            Effect::MatrixGroup => self.state.write(accumulators(0), ready),
-            Effect::MatrixArrive => self.state.begin_matrix_group(),
-            _ => {}
+        if instruction.effect == Effect::MatrixGroup {
+            self.state.write(accumulators(0), ready);
+            if instruction.ends_group {
+                self.state.end_matrix_group();
+            }
         }
     }
 
@@ -387,8 +391,8 @@ impl State {
         self.results.push((register, ready));
     }
 
-    /// Begins a group of matrix multiplies: those before it are one group older.
-    fn begin_matrix_group(&mut self) {
+    /// Ends the open group of matrix multiplies: all groups are one older.
+    fn end_matrix_group(&mut self) {
         let (groups, mut results): (Vec<_>, Vec<_>) =
             self.results.iter().copied().partition(|&(register, _)| age_of(register).is_some());
         for (register, ready) in groups {

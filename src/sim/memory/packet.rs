@@ -128,6 +128,8 @@ pub(crate) enum Target {
     Nothing,
     /// A group of asynchronous copies, by its number.
     Group(u32),
+    /// A barrier object of the CTA, by its place, which counts so many bytes.
+    Object { place: u16, bytes: u32 },
 }
 
 /// One memory instruction of one warp in flight.
@@ -141,4 +143,11 @@ pub(crate) struct Operation {
     pub(crate) served: bool,
     /// When the last answer so far arrived.
     pub(crate) latest: Cycle,
+}
+
+impl Operation {
+    /// One of a warp that issues at a cycle, of which nothing has been served.
+    pub(crate) fn new(warp: u16, target: Target, issued: Cycle) -> Self {
+        Self { warp, target, remaining: 0, served: false, latest: issued }
+    }
 }

@@ -137,7 +137,26 @@ pub(crate) fn coalesce(access: &Access, width: u64, out: &mut Vec<LineRequest>) 
     }
 }
 
+/// Adds a range of bytes, which lies behind all others or in a line of its own.
+pub(crate) fn touch_in_order(start: u64, span: u64, out: &mut Vec<LineRequest>) {
+    touch(start, span, out, |line, out| {
+        if out.last().is_none_or(|last| last.line != line) {
+            out.push(LineRequest { line, ..LineRequest::default() });
+        }
+        out.last_mut().expect("it has a line now")
+    });
+}
+
 fn touch_range(start: u64, span: u64, out: &mut Vec<LineRequest>) {
+    touch(start, span, out, slot_of);
+}
+
+fn touch(
+    start: u64,
+    span: u64,
+    out: &mut Vec<LineRequest>,
+    slot_of: impl Fn(u64, &mut Vec<LineRequest>) -> &mut LineRequest,
+) {
     let mut address = start;
     let end = start.saturating_add(span);
     while address < end {

@@ -17,6 +17,7 @@ use crate::gpu::shared_state::SharedState;
 use crate::gpu::timeline::CtaSpan;
 use crate::gpu::workers::Worker;
 use crate::interval::BarrierOperands;
+use crate::sm::barrier_objects::BarrierObjects;
 use crate::sm::cta_resources::Place;
 use crate::sm::vacate::Vacating;
 use crate::sm::warp::{Blocked, Next, Warp};
@@ -43,6 +44,8 @@ pub(super) struct Cta {
     pub(super) live: u32,
     /// Barriers that its warps have met.
     pub(super) barriers: Vec<Barrier>,
+    /// Barrier objects in its shared memory.
+    pub(super) objects: BarrierObjects,
     pub(super) warps: Vec<u16>,
 }
 
@@ -158,6 +161,7 @@ impl Sm {
             vacating: None,
             live,
             barriers: Vec::new(),
+            objects: BarrierObjects::default(),
             warps,
         });
         if live == 0 {
@@ -237,6 +241,7 @@ impl Sm {
             self.retire(place, shared_state);
         } else {
             self.open_barriers(place, shared_state);
+            self.release_objects(place, shared_state);
             self.leave_if_quiet(place, shared_state);
         }
     }

@@ -27,7 +27,9 @@ impl Sm {
     fn lost_at(&self, place: usize, shared_state: &mut SharedState) -> Option<WaitingCta> {
         let cta = self.ctas[place].as_ref()?;
         let members = || (0..cta.warps.len()).filter_map(|index| self.member(place, index));
-        let waits = |(_, warp): (u16, &Warp)| matches!(warp.blocked, Blocked::Barrier(_));
+        let waits = |(_, warp): (u16, &Warp)| {
+            matches!(warp.blocked, Blocked::Barrier(_) | Blocked::Object) && !warp.waking
+        };
         if cta.vacating.is_some() || !members().all(waits) {
             return None;
         }
@@ -39,10 +41,45 @@ impl Sm {
         for barrier in cta.barriers.iter().filter(met) {
             barriers.push(self.lost_barrier(place, cta, barrier, shared_state));
         }
-        let lost = barriers.iter().all(|barrier| barrier.arrived < barrier.expected);
+        barriers.extend(self.lost_objects(place, cta, shared_state));
+        let lost = barriers
+            .iter()
+            .all(|barrier| barrier.object.is_some() || barrier.arrived < barrier.expected);
         let ordinal = Some(cta.ordinal).filter(|_| cta.duty.is_none());
         let found = WaitingCta { kernel: cta.kernel, ordinal, barriers };
         (lost && !found.barriers.is_empty()).then_some(found)
+    }
+
+    /// The barrier objects at which warps of a CTA wait.
+    fn lost_objects(
+        &self,
+        place: usize,
+        cta: &Cta,
+        shared_state: &mut SharedState,
+    ) -> Vec<LostBarrier> {
+        let profile = shared_state.profile(cta.kernel);
+        let mut found: Vec<(u16, LostBarrier)> = Vec::new();
+        for index in 0..cta.warps.len() {
+            let Some((_, warp)) = self.member(place, index) else { continue };
+            let (object, at) = (warp.object.0, profile.pc_before(warp.stretch));
+            if warp.blocked != Blocked::Object {
+                continue;
+            }
+            let known = found.iter_mut().find(|(place, _)| *place == object);
+            if let Some((_, lost)) = known {
+                lost.waiting.push((index, at));
+            } else if let Some(state) = cta.objects.at(object) {
+                let lost = LostBarrier {
+                    number: None,
+                    object: Some((state.address, state.bytes)),
+                    arrived: state.arrived,
+                    expected: state.expected.unwrap_or(0),
+                    waiting: vec![(index, at)],
+                };
+                found.push((object, lost));
+            }
+        }
+        found.into_iter().map(|(_, lost)| lost).collect()
     }
 
     fn lost_barrier(
@@ -58,6 +95,7 @@ impl Sm {
         let waiting = waiting.filter(|(_, warp)| warp.blocked == Blocked::Barrier(barrier.place));
         LostBarrier {
             number: BarrierOperands::number_of(barrier.place),
+            object: None,
             arrived: barrier.arrived,
             expected: self.awaited(place, barrier.place, barrier.warps),
             waiting: waiting

@@ -1,6 +1,8 @@
 //! One streaming multiprocessor: resident CTAs and warps, schedulers, load/store unit, L1;
 //! and how a warp goes from event to event: intervals, waits, barriers, the end.
 
+mod barrier_objects;
+mod bulk_copy;
 pub(crate) mod coalesce;
 mod cta;
 mod cta_resources;
@@ -280,6 +282,7 @@ impl Sm {
             }
             StretchEnd::Load(slot) => (resident.ready_at(slot), Blocked::Load(slot)),
             StretchEnd::Fence => (resident.all_done_at(), Blocked::Fence),
+            StretchEnd::ObjectWait => (self.object_ready_at(warp), Blocked::Object),
             StretchEnd::AsyncWait { allowed, known } => {
                 let guessed = !known && resident.has_groups();
                 let done = resident.groups_done_at(allowed);
@@ -294,6 +297,9 @@ impl Sm {
         self.block(warp, blocked);
         if let Some(cycle) = done {
             self.wake_at(warp, cycle, shared_state);
+        } else if blocked == Blocked::Object {
+            let place = usize::from(self.warp(warp).cta);
+            self.release_objects(place, shared_state);
         }
     }
 
@@ -354,6 +360,7 @@ impl Sm {
             Blocked::No
             | Blocked::Queue
             | Blocked::Barrier(_)
+            | Blocked::Object
             | Blocked::Fetch
             | Blocked::Leaving => None,
             Blocked::Stopped => {
@@ -379,7 +386,7 @@ impl Sm {
 fn cause(blocked: Blocked) -> Wait {
     match blocked {
         Blocked::Queue => Wait::Resource,
-        Blocked::Barrier(_) => Wait::Barrier,
+        Blocked::Barrier(_) | Blocked::Object => Wait::Barrier,
         Blocked::Fetch | Blocked::Leaving => Wait::Fetch,
         Blocked::No
         | Blocked::Load(_)

@@ -13,6 +13,7 @@ use gpumodel_core::units::{Cycle, to_u16, to_u32, to_u64, to_usize};
 use crate::gpu::shared_state::SharedState;
 use crate::memory::packet::{Operation, RequestKind, Target};
 use crate::mmu::address_space::STATE_BASE;
+use crate::sm::barrier_objects::BarrierObjects;
 use crate::sm::coalesce::{LINE_BYTES, LineRequest};
 use crate::sm::cta::{Barrier, Cta};
 use crate::sm::cta_resources::Bounds;
@@ -79,7 +80,8 @@ pub(crate) struct Saved {
     since: Cycle,
     need: Need,
     issued: u64,
-    barriers: Vec<Barrier>,
+    /// Its barriers and barrier objects.
+    held: (Vec<Barrier>, BarrierObjects),
     warps: Vec<Warp>,
 }
 
@@ -192,9 +194,13 @@ impl Sm {
                 Next::IssueInterval
             }
             Blocked::Barrier(barrier) if !waking => Next::Barrier(barrier),
-            Blocked::Barrier(_) | Blocked::Load(_) | Blocked::Fence | Blocked::Groups(_) => {
-                Next::Settled
-            }
+            // Of a wait at a barrier object the rest is dropped: when nothing of the CTA is in
+            // flight, what the object counts has come.
+            Blocked::Barrier(_)
+            | Blocked::Load(_)
+            | Blocked::Fence
+            | Blocked::Groups(_)
+            | Blocked::Object => Next::Settled,
         };
         if blocked != Blocked::No {
             self.unblock(warp, blocked, shared_state);
@@ -266,9 +272,10 @@ impl Sm {
 
     fn finish_saving(&mut self, slot: usize, shared_state: &mut SharedState) {
         let (cta, warps) = self.take_away(slot, shared_state);
-        let Cta { kernel, ordinal, started, away, need, issued, barriers, .. } = cta;
+        let Cta { kernel, ordinal, started, away, need, issued, barriers, objects, .. } = cta;
         let since = shared_state.queue.now();
-        let saved = Saved { kernel, ordinal, started, away, since, need, issued, barriers, warps };
+        let held = (barriers, objects);
+        let saved = Saved { kernel, ordinal, started, away, since, need, issued, held, warps };
         self.departed.push(Departure::Saved(Box::new(saved)));
     }
 
@@ -294,7 +301,8 @@ impl Sm {
         bounds: &Bounds,
         shared_state: &mut SharedState,
     ) {
-        let Saved { kernel, ordinal, started, away, since, need, issued, barriers, warps } = saved;
+        let Saved { kernel, ordinal, started, away, since, need, issued, held, warps } = saved;
+        let (barriers, objects) = held;
         let away = away + (shared_state.queue.now() - since);
         let place = self.resources.place(&need, bounds).expect("the dispatcher has asked for room");
         self.resources.take(&need, place);
@@ -323,6 +331,7 @@ impl Sm {
             vacating,
             live,
             barriers,
+            objects,
             warps,
         });
         for &warp in &slots {
@@ -391,7 +400,7 @@ impl Sm {
         let bytes = [u32::MAX; 4];
         lines.push(LineRequest { line, sectors: 0xf, translated: false, bytes });
         let target = Target::Nothing;
-        let whole = Operation { warp, target, remaining: 0, served: false, latest: 0 };
+        let whole = Operation::new(warp, target, 0);
         let operation = self.lsu.operations.insert(whole);
         self.warp(warp).outstanding += 1;
         // What is late is served when the unit is free.

@@ -49,6 +49,8 @@ pub(super) enum Blocked {
     Fence,
     /// Groups of asynchronous copies: at most this many may be pending.
     Groups(u32),
+    /// A barrier object of the CTA, see [`Warp::object`].
+    Object,
     /// It has ended; its accesses have not.
     Draining,
     /// It has ended; its last instruction is in the pipeline.
@@ -96,6 +98,9 @@ pub(super) struct Warp {
     /// each.
     arrived: u16,
     slots: Vec<Slot>,
+    /// The barrier object that it waits for, by its place in the CTA, and the phase's parity;
+    /// `None`: the trace does not have it.
+    pub(super) object: (u16, Option<bool>),
     /// Groups that may not be done, oldest first; the last one is open.
     groups: VecDeque<Group>,
     first_group: u32,
@@ -138,6 +143,7 @@ impl Warp {
             last_done: 0,
             arrived: 0,
             slots: Vec::new(),
+            object: (0, None),
             groups: VecDeque::from([Group::default()]),
             first_group: 0,
             segment,
@@ -309,6 +315,7 @@ impl Warp {
                 | Blocked::Barrier(_)
                 | Blocked::Fence
                 | Blocked::Groups(_)
+                | Blocked::Object
                 | Blocked::Leaving
                 | Blocked::Stopped,
                 _,
@@ -346,6 +353,7 @@ impl Warp {
             Blocked::Barrier(_)
             | Blocked::Fence
             | Blocked::Groups(_)
+            | Blocked::Object
             | Blocked::Draining
             | Blocked::Leaving
             | Blocked::Stopped => true,

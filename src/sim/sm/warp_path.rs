@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use gpumodel_core::isa::{Access, AddressMode};
+use gpumodel_core::isa::{Access, AddressMode, AsyncFields};
 use gpumodel_core::units::to_usize;
 
 use crate::gpu::feed::{Stream, WarpStream};
@@ -179,6 +179,14 @@ impl WarpStream for Path {
             Self::Plain(stream) => stream.access(into),
             Self::Worker(worker_path) if worker_path.is_added() => worker_path.touch(into),
             Self::Worker(worker_path) => worker_path.block().access(into),
+        }
+    }
+
+    fn fields(&mut self) -> Option<AsyncFields> {
+        match self {
+            Self::Plain(stream) => stream.fields(),
+            Self::Worker(worker_path) if worker_path.is_added() => None,
+            Self::Worker(worker_path) => worker_path.block().fields(),
         }
     }
 

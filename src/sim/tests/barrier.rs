@@ -82,8 +82,13 @@ fn a_barrier_takes_its_latency_and_arrivals_take_turns() {
 #[test]
 fn a_barrier_that_can_never_open_is_an_error_and_names_the_warps() {
     let error = try_run(&[vec![sync(&[1, 96])]], 2).unwrap_err();
-    let lost =
-        LostBarrier { number: Some(1), arrived: 2, expected: 3, waiting: vec![(0, 0), (1, 0)] };
+    let lost = LostBarrier {
+        number: Some(1),
+        object: None,
+        arrived: 2,
+        expected: 3,
+        waiting: vec![(0, 0), (1, 0)],
+    };
     let MachineError::LostArrival(found) = &error else { panic!("{error}") };
     assert_eq!((&found.barriers[..], found.cta), (&[lost][..], Some(Dim3::new(0, 0, 0))));
     let words = "at barrier 1 with 2 of 3 arrivals: warp 0 at PC 0x0000, warp 1 at PC 0x0000; no";

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::to_u64;
 
+use crate::async_fields::has_values;
 use crate::error::TraceError;
 use crate::store::writer::StoreWriter;
 use crate::store::{Command, Store};
@@ -63,16 +64,16 @@ impl Imported {
     /// Counts the lines of `piece` that are kept as text.
     fn note(&mut self, piece: &accelsim::parse::Piece) {
         let (open, tails) = (to_u64(piece.batch.open()), piece.batch.tails.iter());
-        let bare = tails.filter(|(_, text)| is_no_value(piece.batch.texts.get(*text))).count();
+        let bare = tails.filter(|(_, text)| is_value(piece.batch.texts.get(*text))).count();
         self.tails += to_u64(piece.batch.tails.len() - bare) - open;
         self.open += open;
     }
 }
 
-/// True of the word that version 6 of the tracer prints where a line has no immediate.
-fn is_no_value(tail: &[u8]) -> bool {
+/// True of what version 6 of the tracer prints for register values, or for none.
+fn is_value(tail: &[u8]) -> bool {
     let mut words = tail.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    words.all(|word| word == b"NoVal")
+    has_values(tail) || words.all(|word| word == b"NoVal")
 }
 
 /// Imports one trace file, whose first block was read.
@@ -242,8 +243,7 @@ impl ConvertReport {
             (imported.tails, "line(s) end in fields that are not known; kept as they stand"),
             (
                 imported.open,
-                "line(s) have TMA addresses (modes 3 and 4), which are not modelled, or a commit \
-                 group of `GMMA`: kept as text",
+                "line(s) are bulk copies or multiplies of warp groups: fields kept as text",
             ),
             (imported.notes, "thread block(s) have further lines; kept as they stand"),
         ];

@@ -2,7 +2,7 @@
 //! load/store queue.
 
 use gpumodel_core::isa::{Access, Effect, Space};
-use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32};
+use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32, to_usize};
 
 use crate::counters::KernelCounts;
 use crate::gpu::event_queue::Event;
@@ -35,11 +35,14 @@ impl Sm {
     ) {
         let now = shared_state.queue.now();
         let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps issue");
-        resident.stream.access(&mut self.lsu.access);
         let kernel = resident.kernel;
         let (profile, counts) = shared_state.profile_and_counts(kernel);
-        counts.thread_instructions += u64::from(self.lsu.access.mask.count_ones());
         let decoded = profile.decoded(instruction).clone_for_access();
+        if decoded.is_asynchronous() {
+            return self.issue_asynchronous(warp, decoded.effect, shared_state);
+        }
+        resident.stream.access(&mut self.lsu.access);
+        counts.thread_instructions += u64::from(self.lsu.access.mask.count_ones());
         decoded.drop_null(&mut self.lsu.access, counts);
         if self.lsu.access.mask == 0 {
             return;
@@ -48,13 +51,7 @@ impl Sm {
         let resident = self.warp(warp);
         let target = resident.target(decoded.effect, slot, space, now);
         resident.outstanding += 1;
-        let operation = self.lsu.operations.insert(Operation {
-            warp,
-            target,
-            remaining: 0,
-            served: false,
-            latest: now,
-        });
+        let operation = self.lsu.operations.insert(Operation::new(warp, target, now));
         let issued = now.saturating_sub(u64::from(self.warp(warp).lead));
         let (route, mut lines) = self.queue_lines(&decoded, space, warp);
         if shared_state.hot.is_some() {
@@ -71,6 +68,19 @@ impl Sm {
         self.lsu.queue.push(entry);
         self.schedule_service(now, shared_state);
         self.hold_issue(shared_state);
+    }
+
+    /// Issues a bulk copy or a step at a barrier object.
+    fn issue_asynchronous(&mut self, warp: u16, effect: Effect, shared_state: &mut SharedState) {
+        let Effect::Object(step) = effect else {
+            return self.issue_bulk(warp, effect, shared_state);
+        };
+        let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps issue");
+        let fields = resident.stream.fields();
+        resident.stream.access(&mut self.lsu.access);
+        let counts = &mut shared_state.counts[to_usize(resident.kernel)];
+        counts.thread_instructions += u64::from(self.lsu.access.mask.count_ones());
+        self.step_at_object(warp, step, fields, shared_state);
     }
 
     /// The space that the access goes to; generic addresses are classified by the
@@ -158,7 +168,10 @@ impl Sm {
             | Effect::Arrive
             | Effect::Fence
             | Effect::MatrixGroup
-            | Effect::MatrixArrive
+            | Effect::BulkLoad
+            | Effect::BulkStore
+            | Effect::BulkReduction
+            | Effect::Object(_)
             | Effect::MatrixWait
             | Effect::Exit
             | Effect::Branch => RequestKind::Read,
@@ -213,6 +226,11 @@ impl AccessKind {
             counts.null_accesses += 1;
             counts.null_lanes += u64::from(access.drop_null());
         }
+    }
+
+    /// True where its fields are not those of lanes.
+    fn is_asynchronous(&self) -> bool {
+        self.effect.is_bulk() || matches!(self.effect, Effect::Object(_))
     }
 
     /// Bytes that a lane reads or writes of shared memory.

@@ -603,12 +603,18 @@ impl Sm {
             return;
         }
         self.lsu.operations.remove(number);
+        let bulk_copy = self.params.bulk_copy;
         let warp = self.warp(operation.warp);
         warp.outstanding -= 1;
         warp.last_done = warp.last_done.max(operation.latest);
         match operation.target {
             Target::Slot(slot) => warp.loaded(slot, operation.latest),
             Target::Group(group) => warp.leave_group(group, operation.latest),
+            Target::Object { place, bytes } => {
+                let done = operation.latest + bulk_copy;
+                warp.last_done = warp.last_done.max(done);
+                self.end_bulk_load(operation.warp, (place, bytes), done, shared_state);
+            }
             Target::Nothing => {}
         }
         self.wake_if_met(operation.warp, shared_state);

@@ -5,6 +5,7 @@
 //! at the same moments.
 
 mod active_set;
+mod cggty;
 mod contention;
 mod gto;
 pub(in crate::sm) mod issue_bandwidth;

@@ -8,6 +8,7 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
+use super::cggty::Cggty;
 use super::gto::Gto;
 use super::lrr::Lrr;
 use super::oldest::Oldest;
@@ -122,6 +123,8 @@ schedulers! {
     /// Two-level: round robin in an active set of `active_warps`, which a warp
     /// leaves when it waits for memory or a barrier.
     TwoLevel: |active_warps| TwoLevel { active_warps },
+    /// Greedy, then youngest.
+    Cggty: |_| Cggty::default(),
     /// Strictly the oldest first.
     Oldest: |_| Oldest,
 }

@@ -1,7 +1,7 @@
 //! One instruction line, field by field.
 //!
 //! `[cta_x cta_y cta_z warp …] [line] PC mask nd dest* opcode ns src* width
-//! [mode address…] [immediates] [tail]`; of lines with address modes 3 and 4 (TMA)
+//! [mode address…] [immediates] [tail]`; of bulk copies, of lines with address modes 3 and 4
 //! and of opcodes with `GMMA` (a commit group comes before the width) everything
 //! after the sources is tail. Only lines that no earlier line explains come here
 //! ([`super::line_cache`]).
@@ -26,6 +26,13 @@ use gpumodel_core::units::to_usize;
 const MOST_REGISTERS: usize = 255;
 /// What the opcodes have in common that print a commit group.
 const GROUPED: &str = "GMMA";
+/// Opcodes of bulk copies, whose fields are their own (Accel-Sim 2.0, trace_parser.cc).
+const BULK: [&str; 7] = ["UTMALDG", "UTMASTG", "UTMAPF", "UTMAREDG", "UBLKCP", "UBLKPF", "UBLKRED"];
+
+/// True when what follows the sources of an opcode is kept as text.
+fn is_open(opcode: &str) -> bool {
+    opcode.contains(GROUPED) || BULK.iter().any(|root| opcode.starts_with(root))
+}
 
 /// What the parser expected where it stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,13 +257,14 @@ fn fields(input: &[u8], line_info: bool) -> Parsed<'_, Fields<'_>> {
     let (rest, destinations) = registers("a count of destinations", rest)?;
     let (rest, opcode) = expecting("an opcode", field(opcode)).parse(rest)?;
     let (after_sources, sources) = registers("a count of sources", rest)?;
-    let (after_width, width) = match opcode.contains(GROUPED) {
+    let open = is_open(&opcode);
+    let (after_width, width) = match open {
         true => {
             expecting("a commit group or a width", field(signed)).map(|_| 0).parse(after_sources)?
         }
         false => width(after_sources)?,
     };
-    let open = opcode.contains(GROUPED) || (width > 0 && is_tma(after_width));
+    let open = open || (width > 0 && is_tma(after_width));
     let (after_addresses, addresses) = match open || width == 0 {
         true => (after_width, None),
         false => (|rest| addresses(mask, rest)).map(Some).parse(after_width)?,

@@ -1,0 +1,356 @@
+//! Barrier objects in shared memory (PTX ISA, `mbarrier`): arrivals, expected bytes, phases, and
+//! the warps that wait for them.
+//!
+//! A phase ends when as many arrivals have come as the object was made for, and all bytes that
+//! it expects. Counts and parities are register values, which traces of version 6 may have.
+//! Where one lacks them, a wait takes as long as bulk copies to the object are in flight (to any
+//! object, where the trace does not name it); such waits are counted as assumed. Arrivals after
+//! asynchronous copies (`ARRIVES.LDGSTSBAR`) come at once. Objects of other CTAs of a cluster are
+//! not modelled: where nothing is left that could end a phase, a kernel of clusters goes on.
+
+use gpumodel_core::isa::{AsyncFields, ObjectStep};
+use gpumodel_core::units::{Cycle, to_u16, to_usize};
+
+use crate::gpu::shared_state::SharedState;
+use crate::sm::Sm;
+use crate::sm::warp::Blocked;
+
+/// Stands for the object of a copy or wait that the trace does not name.
+pub(super) const UNNAMED: u16 = u16::MAX;
+
+/// The barrier objects of a CTA.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BarrierObjects {
+    objects: Vec<BarrierObject>,
+    /// Copies in flight whose object the trace does not name, and when the last one ended.
+    unnamed: (u32, Cycle),
+    /// A copy had no bytes or no object: expected bytes are taken as come when no copy without
+    /// an object is in flight.
+    incomplete: bool,
+}
+
+/// One barrier object.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BarrierObject {
+    /// Byte offset in the CTA's shared memory.
+    pub(super) address: u64,
+    /// Arrivals of a phase; `None`: not in the trace.
+    pub(super) expected: Option<u32>,
+    /// Arrivals since the last phase ended.
+    pub(super) arrived: u32,
+    /// Bytes that are still to come in this phase; negative: more than it expects so far.
+    pub(super) bytes: i64,
+    /// Copies in flight.
+    copies: u32,
+    /// Phases that have ended.
+    phases: u32,
+    /// When the last phase ended, or the last copy.
+    ended: Cycle,
+}
+
+/// The arrivals for which a register value of `SYNCS.EXCH.64` makes an object: its low half is
+/// 2^20 less the count, above one bit (Accel-Sim 2.0, trace_driven.cc).
+fn initial_arrivals(value: u64) -> u32 {
+    #[allow(clippy::cast_possible_truncation, reason = "the low half")]
+    let low = value as u32;
+    0x10_0000_u32.wrapping_sub(low >> 1)
+}
+
+impl BarrierObjects {
+    /// The place of the object at an address, made when it is met first.
+    pub(super) fn place(&mut self, address: u64) -> u16 {
+        let place = self.objects.iter().position(|object| object.address == address);
+        let place = place.unwrap_or_else(|| {
+            self.objects.push(BarrierObject { address, ..BarrierObject::default() });
+            self.objects.len() - 1
+        });
+        to_u16(place.min(usize::from(UNNAMED - 1)))
+    }
+
+    /// The object at a place.
+    pub(super) fn at(&self, place: u16) -> Option<&BarrierObject> {
+        self.objects.get(usize::from(place))
+    }
+
+    /// Does a step other than a wait by so many lanes, at a cycle from which it counts.
+    fn step(&mut self, place: u16, step: ObjectStep, lanes: u32, value: Option<u64>, at: Cycle) {
+        let Some(object) = self.objects.get_mut(usize::from(place)) else { return };
+        let number = value.map(|value| u32::try_from(value & 0xffff_ffff).unwrap_or(0));
+        let bytes = i64::from(number.unwrap_or(0)) * i64::from(lanes);
+        match step {
+            ObjectStep::Init => {
+                let expected = value.map(initial_arrivals);
+                *object = BarrierObject {
+                    expected,
+                    address: object.address,
+                    copies: object.copies,
+                    ..BarrierObject::default()
+                };
+                return;
+            }
+            ObjectStep::ArriveExpect => {
+                object.bytes += bytes;
+                object.arrived += lanes;
+            }
+            ObjectStep::Arrive | ObjectStep::ArriveAfterCopies => object.arrived += lanes,
+            ObjectStep::ArriveTimes => object.arrived += number.unwrap_or(1) * lanes,
+            ObjectStep::Expect => object.bytes += bytes,
+            ObjectStep::Complete => object.bytes -= bytes,
+            ObjectStep::Wait => {}
+        }
+        self.settle(place, at);
+    }
+
+    /// Ends the phase of an object when all that it waits for has come.
+    fn settle(&mut self, place: u16, at: Cycle) {
+        let ignores_bytes = self.incomplete && self.unnamed.0 == 0;
+        let Some(object) = self.objects.get_mut(usize::from(place)) else { return };
+        let Some(expected) = object.expected.filter(|&expected| expected > 0) else { return };
+        if object.arrived >= expected && (object.bytes <= 0 || ignores_bytes) {
+            object.arrived -= expected;
+            object.bytes = if ignores_bytes { 0 } else { object.bytes };
+            object.phases += 1;
+            object.ended = object.ended.max(at);
+        }
+    }
+
+    /// A copy has no bytes in the trace, or no object.
+    pub(super) fn miss_copy(&mut self, at: Cycle) {
+        self.incomplete = true;
+        (0..to_u16(self.objects.len())).for_each(|place| self.settle(place, at));
+    }
+
+    /// A copy to an object has begun.
+    pub(super) fn begin_copy(&mut self, place: u16) {
+        match self.objects.get_mut(usize::from(place)) {
+            Some(object) => object.copies += 1,
+            None => (self.unnamed.0, self.incomplete) = (self.unnamed.0 + 1, true),
+        }
+    }
+
+    /// A copy to an object has ended at a cycle, and its bytes have come.
+    pub(super) fn end_copy(&mut self, place: u16, bytes: u32, at: Cycle) {
+        let Some(object) = self.objects.get_mut(usize::from(place)) else {
+            self.unnamed = (self.unnamed.0.saturating_sub(1), self.unnamed.1.max(at));
+            return self.miss_copy(at);
+        };
+        object.copies = object.copies.saturating_sub(1);
+        object.bytes -= i64::from(bytes);
+        if object.expected.is_none() {
+            object.ended = object.ended.max(at);
+        }
+        self.settle(place, at);
+    }
+
+    /// When a wait at an object for the phase of a parity is over; `None`: not yet known.
+    fn ready_at(&self, (place, parity): (u16, Option<bool>)) -> Option<Cycle> {
+        let Some(object) = self.at(place) else { return Some(0) };
+        if let (Some(_), Some(parity)) = (object.expected, parity) {
+            let ended = (object.phases & 1 == 1) != parity;
+            return ended.then_some(object.ended);
+        }
+        let (unnamed, last) = self.unnamed;
+        (object.copies == 0 && unnamed == 0).then_some(object.ended.max(last))
+    }
+
+    /// True when a wait there is by counts of the trace.
+    fn is_known(&self, (place, parity): (u16, Option<bool>)) -> bool {
+        parity.is_some() && self.at(place).is_some_and(|object| object.expected.is_some())
+    }
+
+    /// True while a copy is in flight.
+    fn has_copies(&self) -> bool {
+        self.unnamed.0 > 0 || self.objects.iter().any(|object| object.copies > 0)
+    }
+
+    /// No counts of an object are to be relied on.
+    fn forget_counts(&mut self, place: u16) {
+        if let Some(object) = self.objects.get_mut(usize::from(place)) {
+            object.expected = None;
+        }
+    }
+}
+
+impl Sm {
+    /// A warp does a step at the barrier object that the lanes of its access name.
+    pub(super) fn step_at_object(
+        &mut self,
+        warp: u16,
+        step: ObjectStep,
+        fields: Option<AsyncFields>,
+        shared_state: &mut SharedState,
+    ) {
+        let lanes = self.lsu.access.mask.count_ones();
+        let address = self.lsu.access.active().next().map(|(_, address)| address);
+        let value = match fields {
+            Some(AsyncFields::Values(values)) => values.get(1).copied(),
+            Some(AsyncFields::Copy(_)) | None => None,
+        };
+        let at = shared_state.queue.now() + self.params.barrier_cycles;
+        let slot = usize::from(self.warp(warp).cta);
+        let Some(cta) = self.ctas[slot].as_mut() else { return };
+        let place = address.map_or(UNNAMED, |address| cta.objects.place(address));
+        if step == ObjectStep::Wait {
+            let parity = value.map(|value| value & 1 == 1);
+            let assumed = !cta.objects.is_known((place, parity)) && place != UNNAMED;
+            shared_state.counts[to_usize(cta.kernel)].assumed_object_waits += u64::from(assumed);
+            self.warp(warp).object = (place, parity);
+            return;
+        }
+        cta.objects.step(place, step, lanes, value, at);
+        if matches!(step, ObjectStep::ArriveExpect | ObjectStep::Expect) {
+            let bytes = value.unwrap_or(0) & 0xffff_ffff;
+            shared_state.counts[to_usize(cta.kernel)].expected_bytes += bytes * u64::from(lanes);
+        }
+        self.wake_at_objects(slot, shared_state);
+    }
+
+    /// A bulk copy has no bytes in the trace.
+    pub(super) fn miss_bulk_load(&mut self, warp: u16, shared_state: &mut SharedState) {
+        let slot = usize::from(self.warp(warp).cta);
+        if let Some(cta) = self.ctas[slot].as_mut() {
+            cta.objects.miss_copy(shared_state.queue.now());
+        }
+        self.wake_at_objects(slot, shared_state);
+    }
+
+    /// When the wait of a warp at a barrier object is over; `None`: not yet known.
+    pub(super) fn object_ready_at(&mut self, warp: u16) -> Option<Cycle> {
+        let resident = self.warp(warp);
+        let (slot, object) = (usize::from(resident.cta), resident.object);
+        self.ctas[slot].as_ref().map_or(Some(0), |cta| cta.objects.ready_at(object))
+    }
+
+    /// A bulk copy of a warp has ended at a cycle.
+    pub(super) fn end_bulk_load(
+        &mut self,
+        warp: u16,
+        (place, bytes): (u16, u32),
+        at: Cycle,
+        shared_state: &mut SharedState,
+    ) {
+        let slot = usize::from(self.warp(warp).cta);
+        if let Some(cta) = self.ctas[slot].as_mut() {
+            cta.objects.end_copy(place, bytes, at);
+        }
+        self.wake_at_objects(slot, shared_state);
+        self.release_objects(slot, shared_state);
+    }
+
+    /// Wakes the warps of a CTA whose waits at barrier objects are over.
+    fn wake_at_objects(&mut self, slot: usize, shared_state: &mut SharedState) {
+        let now = shared_state.queue.now();
+        for warp in self.waits_at_objects(slot) {
+            if let Some(at) = self.object_ready_at(warp) {
+                self.wake_at(warp, at.max(now), shared_state);
+            }
+        }
+    }
+
+    /// The warps of a CTA that wait at barrier objects.
+    fn waits_at_objects(&self, slot: usize) -> Vec<u16> {
+        let count = self.ctas[slot].as_ref().map_or(0, |cta| cta.warps.len());
+        let members = (0..count).filter_map(|index| self.member(slot, index));
+        let waits = members.filter(|(_, warp)| warp.blocked == Blocked::Object && !warp.waking);
+        waits.map(|(warp, _)| warp).collect()
+    }
+
+    /// Lets the warps of a CTA of a cluster go on when all wait and nothing of its own is left
+    /// to end a phase: what they wait for comes from other CTAs.
+    pub(super) fn release_objects(&mut self, slot: usize, shared_state: &mut SharedState) {
+        let Some(cta) = self.ctas[slot].as_ref() else { return };
+        let (kernel, copies) = (cta.kernel, cta.objects.has_copies());
+        if copies || !shared_state.profile(kernel).in_cluster() {
+            return;
+        }
+        let members = (0..cta.warps.len()).filter_map(|index| self.member(slot, index));
+        let stands = |blocked| matches!(blocked, Blocked::Object | Blocked::Barrier(_));
+        if !members.into_iter().all(|(_, w)| stands(w.blocked) && !w.waking || w.has_ended()) {
+            return;
+        }
+        for warp in self.waits_at_objects(slot) {
+            let (place, _) = self.warp(warp).object;
+            if let Some(cta) = self.ctas[slot].as_mut() {
+                cta.objects.forget_counts(place);
+            }
+            shared_state.counts[to_usize(kernel)].assumed_object_waits += 1;
+        }
+        self.wake_at_objects(slot, shared_state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BarrierObjects, UNNAMED, initial_arrivals};
+    use gpumodel_core::isa::ObjectStep;
+
+    /// An object for `count` arrivals.
+    fn made_for(count: u64) -> (BarrierObjects, u16) {
+        let mut objects = BarrierObjects::default();
+        let place = objects.place(0x400);
+        let value = (0x10_0000 - count) << 1;
+        objects.step(place, ObjectStep::Init, 1, Some(value), 0);
+        (objects, place)
+    }
+
+    #[test]
+    fn the_count_of_an_object_is_in_the_value_that_makes_it() {
+        for count in [1, 2, 128, 1024] {
+            assert_eq!(initial_arrivals(u64::from((0x10_0000 - count) << 1)), count);
+        }
+    }
+
+    #[test]
+    fn a_phase_ends_with_its_last_arrival() {
+        let (mut objects, place) = made_for(2);
+        assert_eq!(objects.ready_at((place, Some(true))), Some(0), "the phase before the first");
+        objects.step(place, ObjectStep::Arrive, 1, None, 10);
+        assert_eq!(objects.ready_at((place, Some(false))), None);
+        objects.step(place, ObjectStep::Arrive, 1, None, 20);
+        assert_eq!(objects.ready_at((place, Some(false))), Some(20));
+        assert_eq!(objects.ready_at((place, Some(true))), None, "the second phase");
+    }
+
+    #[test]
+    fn a_phase_waits_for_its_bytes() {
+        let (mut objects, place) = made_for(1);
+        objects.step(place, ObjectStep::ArriveExpect, 1, Some(4096), 5);
+        for (bytes, at, ready) in [(1024, 50, None), (3072, 90, Some(90))] {
+            objects.begin_copy(place);
+            objects.end_copy(place, bytes, at);
+            assert_eq!(objects.ready_at((place, Some(false))), ready);
+        }
+    }
+
+    #[test]
+    fn bytes_that_come_before_they_are_expected_count() {
+        let (mut objects, place) = made_for(1);
+        objects.begin_copy(place);
+        objects.end_copy(place, 512, 30);
+        objects.step(place, ObjectStep::ArriveExpect, 1, Some(512), 40);
+        assert_eq!(objects.ready_at((place, Some(false))), Some(40));
+    }
+
+    #[test]
+    fn expected_bytes_of_copies_that_the_trace_lacks_count_as_come() {
+        let (mut objects, place) = made_for(1);
+        objects.step(place, ObjectStep::ArriveExpect, 1, Some(512), 40);
+        assert_eq!(objects.ready_at((place, Some(false))), None);
+        objects.miss_copy(60);
+        assert_eq!(objects.ready_at((place, Some(false))), Some(60));
+    }
+
+    #[test]
+    fn without_counts_a_wait_takes_as_long_as_copies_are_in_flight() {
+        let mut objects = BarrierObjects::default();
+        let place = objects.place(0x400);
+        assert_eq!(objects.ready_at((place, None)), Some(0));
+        objects.begin_copy(place);
+        objects.begin_copy(UNNAMED);
+        assert_eq!(objects.ready_at((place, None)), None);
+        objects.end_copy(place, 64, 70);
+        assert_eq!(objects.ready_at((place, None)), None, "one names no object");
+        objects.end_copy(UNNAMED, 64, 80);
+        assert_eq!(objects.ready_at((place, None)), Some(80));
+    }
+}

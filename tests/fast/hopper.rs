@@ -1,0 +1,139 @@
+//! Do bulk copies move their bytes, and do waits at barrier objects end when these have come?
+//! The traces are written here, in the format of Accel-Sim 2.0.
+
+use std::fmt::Write;
+use std::fs;
+
+use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
+use gpumodel::report::results::AppRecord;
+
+use crate::common::program::{gpumodel, stderr};
+
+/// A launch of one CTA whose warps have these lines, PCs left to this function.
+fn trace(warps: &[Vec<String>]) -> String {
+    let mut text = format!(
+        "-kernel name = copies\n-kernel id = 1\n-grid dim = (1,1,1)\n-block dim = ({},1,1)\n\
+         -shmem = 65536\n-nregs = 32\n-binary version = 90\n-cuda stream id = 0\n\
+         -shmem base_addr = 0x00007f0000000000\n-local mem base_addr = 0x00007f1000000000\n\
+         -nvbit version = 1.8\n-accelsim tracer version = 6\n-enable lineinfo = 0\n\
+         #traces format = PC mask dest_num opcode src_num mem_width immediate\n\n\
+         #BEGIN_TB\n\nthread block = 0,0,0\n",
+        32 * warps.len()
+    );
+    for (warp, lines) in warps.iter().enumerate() {
+        write!(text, "\nwarp = {warp}\ninsts = {}\n", lines.len() + 1).unwrap();
+        for (place, line) in lines.iter().enumerate() {
+            writeln!(text, "{:04x} {line}", 0x1000 * warp + 16 * place).unwrap();
+        }
+        writeln!(text, "{:04x} ffffffff 0 EXIT 0 0 0 0 NoVal", 0x1000 * warp + 0xff0).unwrap();
+    }
+    text + "\n#END_TB\n"
+}
+
+/// The value of `SYNCS.EXCH.64` for so many arrivals.
+fn made_for(arrivals: u64) -> String {
+    format!(
+        "00000001 0 SYNCS.EXCH.64 2 UR4 UR6 8 2 0x400 0 0 Val 1 0x400 1 {:#x}",
+        (0x10_0000 - arrivals) << 1
+    )
+}
+
+fn expects(bytes: u64) -> String {
+    format!("00000001 0 SYNCS.ARRIVE.TRANS64 2 R3 R4 8 2 0x400 0 0 Val 1 0x400 1 {bytes:#x}")
+}
+
+/// A copy of so many rows of 128 bytes, `first` behind the start of the buffer.
+fn copies(first: u64, rows: u64) -> String {
+    let base = 0x7f28_0000_0000_u64 + first;
+    let differences = " 128".repeat(usize::try_from(rows - 1).unwrap());
+    format!(
+        "00000001 0 UTMALDG.2D 2 UR8 UR4 16 0x400 0 {} 0 4 {base:#x} {rows}{differences} 0 0 NoVal",
+        rows * 128
+    )
+}
+
+fn waits_for(parity: u64) -> String {
+    format!(
+        "ffffffff 0 SYNCS.PHASECHK.TRANS64.TRYWAIT 2 R3 R4 8 1 0x400 0 0 0 Val 1 0x400 1 {parity:#x}"
+    )
+}
+
+/// One warp that makes an object, expects the bytes of some copies, and waits for them.
+fn loads(copies_of: &[String], bytes: u64) -> Vec<String> {
+    let mut lines = vec![made_for(1), expects(bytes)];
+    lines.extend(copies_of.iter().cloned());
+    lines.push(waits_for(0));
+    lines
+}
+
+fn solo(warps: &[Vec<String>]) -> AppRecord {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("kernelslist.g"), "kernel-1.traceg\n").unwrap();
+    fs::write(folder.path().join("kernel-1.traceg"), trace(warps)).unwrap();
+    let request = AnalyzeRequest::new(
+        vec![AppName::parse(folder.path().to_str().unwrap())],
+        "h100",
+        &folder.path().join("cache"),
+    );
+    analyze(&request, &Unwatched).unwrap().solo.remove(0)
+}
+
+fn cycles(warps: &[Vec<String>]) -> f64 {
+    solo(warps).cycles as f64
+}
+
+/// Luo et al. 2024 (arXiv 2402.13499), H800: a bulk load takes 754 cycles from DRAM and 369
+/// from the L2.
+#[test]
+fn a_bulk_load_takes_as_long_as_on_the_card() {
+    let chain = |rounds: u64, step: u64| {
+        let mut lines = vec![made_for(1)];
+        for round in 0..rounds {
+            lines.extend([expects(128), copies(round * step, 1), waits_for(round & 1)]);
+        }
+        cycles(&[lines])
+    };
+    let dram = (chain(40, 1 << 16) - chain(20, 1 << 16)) / 20.0;
+    let l2 = (chain(40, 0) - chain(20, 0)) / 20.0;
+    assert!((dram / 754.0 - 1.0).abs() < 0.05, "DRAM {dram}");
+    assert!((l2 / 369.0 - 1.0).abs() < 0.08, "L2 {l2}");
+}
+
+#[test]
+fn a_copy_moves_the_bytes_of_its_box_once() {
+    let found = solo(&[loads(&[copies(0, 64), copies(8192, 64)], 16384)]);
+    assert_eq!(found.l2.accesses, 16384 / 32, "sectors");
+    let small = cycles(&[loads(&[copies(0, 1)], 128)]);
+    let large = cycles(&[loads(&[copies(0, 128)], 16384)]);
+    assert!(large > small + 100.0, "{large} for 16 KB, {small} for 128 bytes");
+}
+
+#[test]
+fn all_warps_wait_for_the_phase_and_work_beside_it() {
+    let producer = loads(&[copies(0, 64)], 8192);
+    let consumer = || vec![waits_for(0), "ffffffff 1 R1 FADD 2 R1 R1 0 0 0 NoVal".to_owned()];
+    let together = cycles(&[producer.clone(), consumer(), consumer()]);
+    let alone = cycles(&[producer]);
+    assert!((together - alone).abs() < 80.0, "{together} against {alone}");
+}
+
+#[test]
+fn a_phase_that_cannot_end_is_a_fault_of_the_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("kernelslist.g"), "kernel-1.traceg\n").unwrap();
+    let lost = trace(&[loads(&[copies(0, 1)], 256)]);
+    fs::write(folder.path().join("kernel-1.traceg"), lost).unwrap();
+    let run = gpumodel(&["analyze", folder.path().to_str().unwrap(), "-m", "h100"]);
+    let text = stderr(&run.failure().code(2));
+    for part in ["barrier object at 0x400", "128 bytes missing", "warp 0", "fault of the trace"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn copies_without_addresses_are_told_and_hold_nobody_up() {
+    let bare = "00000001 0 UTMALDG.2D 2 UR8 UR4 0 0 0 NoVal".to_owned();
+    let found = solo(&[loads(&[bare], 4096)]);
+    let what: Vec<&str> = found.kernels[0].assumptions.iter().map(|a| a.what.as_str()).collect();
+    assert!(what.contains(&"bulk copy without its addresses"), "{what:?}");
+}
