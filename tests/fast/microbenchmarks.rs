@@ -174,12 +174,13 @@ fn listed_destinations_are_complete() {
 /// run beside other instructions, and are waited for by group (PTX ISA, `wgmma.wait_group`).
 #[test]
 fn a_warp_group_waits_for_its_multiplies_at_the_wait_alone() {
-    const MULTIPLY: &str = "1 R24 HGMMA.64x128x16.F32 2 UR8 R24 1 0";
+    const MULTIPLY: &str = "1 R24 HGMMA.64x128x16.F32 2 UR8 R24 0 0";
+    const LAST: &str = "1 R24 HGMMA.64x128x16.F32 2 UR8 R24 1 0";
     const CYCLES: f64 = 64.0;
     let chain = pair(MULTIPLY, MULTIPLY);
     assert!((chain - 2.0 * CYCLES).abs() < 0.5, "{chain}");
     let round = |wait: &'static str| {
-        let mut lines = vec!["0 WARPGROUP.ARRIVE 0 0", MULTIPLY, MULTIPLY, wait];
+        let mut lines = vec!["0 WARPGROUP.ARRIVE 0 0", MULTIPLY, LAST, wait];
         lines.extend(["1 R8 FADD 2 R8 R8 0"; 32]);
         let of = |rounds| once(&lines.repeat(rounds));
         (of(40) - of(20)) / 20.0

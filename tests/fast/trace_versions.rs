@@ -254,7 +254,7 @@ fn unmodelled_features_are_counted_and_reported() {
         let request =
             ConvertRequest { inputs: vec![input], output: output.clone(), ..Default::default() };
         let warnings = convert(&request, &Silent).unwrap().warnings.join("\n");
-        let wanted = format!("{} line(s) have TMA addresses", sample.open);
+        let wanted = format!("{} line(s) are bulk copies", sample.open);
         assert_eq!(warnings.contains(&wanted), sample.open > 0, "{}: {warnings}", sample.name);
         let mut inspect = assert_cmd::Command::cargo_bin("gpumodel").unwrap();
         let json = inspect.args(["inspect", "--json", "-"]).arg(&output).output().unwrap();

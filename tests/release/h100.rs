@@ -22,7 +22,8 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/hardware/h
 const CLOCKS: &[(&str, &str)] = &[("clocks.core_mhz", "1980"), ("clocks.interconnect_mhz", "1980")];
 
 /// The schedulers that the order of one kernel's warps implies.
-const TWO_LEVEL: &[(&str, &str)] = &[("sm.policy", "two-level"), ("sm.active_warps", "8")];
+const ROUND_ROBIN: &[(&str, &str)] =
+    &[("sm.policy", "lrr"), ("sm.active_warps", "0"), ("sm.leaves_at_any_wait", "false")];
 
 /// Kernels of a pair, and rounds that take some 65 thousand cycles.
 const PAIRS: &[(&str, u32)] = &[("compute", 58), ("special", 25), ("l1", 230), ("l2", 125)];
@@ -200,12 +201,12 @@ fn several(measured: &Measured, other: &Measured, card: &Card) -> String {
 }
 
 /// A row per pair: the first's and the second's slow-down on the card, from its launch to its
-/// end, as the machine's file has it, and with two-level schedulers.
+/// end, as the machine's file has it, and with round robin.
 fn pairs(measured: &Measured) -> String {
     let two_sms: &[(&str, &str)] = &[("dispatch.sms", "2")];
-    let cards = [Card::new(&[CLOCKS, two_sms]), Card::new(&[CLOCKS, two_sms, TWO_LEVEL])];
+    let cards = [Card::new(&[CLOCKS, two_sms]), Card::new(&[CLOCKS, two_sms, ROUND_ROBIN])];
     let mut lines =
-        String::from("| first, second | H100 | `h100` | two-level, 8 |\n|---|---|---|---|\n");
+        String::from("| first, second | H100 | `h100` | round robin |\n|---|---|---|---|\n");
     for first in PAIRS {
         for second in PAIRS {
             let alone = |kernel| measured.number(&[("what", "all"), ("kernel", kernel)], "ns");

@@ -243,6 +243,9 @@ fn schedulers(m: &Machine) -> Vec<String> {
     let mut wrong =
         refused(&[("sm.active_warps", m.sm.active_warps)], |warps| (warps > 0) == two_level);
     wrong.extend((!whole).then_some(found));
+    if m.sm.leaves_at_any_wait && !two_level {
+        wrong.push("sm.leaves_at_any_wait = true without sm.policy = \"two-level\"".to_owned());
+    }
     wrong
 }
 

@@ -135,6 +135,11 @@ pub struct SmSpec {
     /// which pick from all.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub active_warps: u32,
+    /// A warp leaves the active ones at any wait of unknown length: for every load and for the
+    /// results of units of variable latency (transcendentals, textures); false: at loads from
+    /// beyond the SM's shared memory, at barriers and at its end alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves_at_any_wait: bool,
     /// Cycles from the moment at which a warp may begin until its first
     /// instruction has been fetched and decoded.
     #[serde(default, skip_serializing_if = "is_zero")]

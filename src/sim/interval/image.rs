@@ -183,17 +183,19 @@ one_word! {
 
 impl Words for State {
     fn write(&self, words: &mut Vec<u32>) {
-        let Self { results, loads, units, hold, issued, fetched } = self;
+        let Self { results, variable, loads, units, hold, issued, fetched } = self;
         results.write(words);
+        variable.write(words);
         loads.write(words);
         units.write(words);
         [*hold, *issued, *fetched].write(words);
     }
 
     fn read(words: &mut Unread<'_>) -> Option<Self> {
-        let (results, loads, units) = (Vec::read(words)?, Vec::read(words)?, Vec::read(words)?);
+        let (results, variable) = (Vec::read(words)?, Vec::read(words)?);
+        let (loads, units) = (Vec::read(words)?, Vec::read(words)?);
         let [hold, issued, fetched] = Words::read(words)?;
-        Some(Self { results, loads, units, hold, issued, fetched })
+        Some(Self { results, variable, loads, units, hold, issued, fetched })
     }
 }
 
@@ -258,6 +260,7 @@ impl Words for Stretch {
             StretchEnd::AsyncWait { allowed, known: true } => (5, allowed),
             StretchEnd::AsyncWait { allowed, known: false } => (6, allowed),
             StretchEnd::ObjectWait => (7, 0),
+            StretchEnd::Result(cycles) => (8, cycles),
         };
         [*first, *count, kind, value, *offset, ready.0, settled.0].write(words);
     }
@@ -273,6 +276,7 @@ impl Words for Stretch {
             5 => StretchEnd::AsyncWait { allowed: value, known: true },
             6 => StretchEnd::AsyncWait { allowed: value, known: false },
             7 => StretchEnd::ObjectWait,
+            8 => StretchEnd::Result(value),
             _ => return None,
         };
         let (ready, settled) = (StateId(ready), StateId(settled));

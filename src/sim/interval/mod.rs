@@ -146,6 +146,9 @@ pub(crate) enum StretchEnd {
     Barrier(BarrierOperands),
     /// A fence was issued: all earlier accesses must be done.
     Fence,
+    /// The next instruction uses a result of a unit of variable latency, which is ready after so
+    /// many cycles: where warps leave the active ones then.
+    Result(u32),
     /// A wait at a barrier object was issued; the last access names it.
     ObjectWait,
     /// The asynchronous copies so far become a group.
@@ -216,6 +219,8 @@ pub(crate) struct Rules {
     operand_reads: OperandReads,
     instruction_buffer: u32,
     refetch_cycles: u32,
+    /// See [`crate::config::SmSpec::leaves_at_any_wait`].
+    ends_at_results: bool,
 }
 
 impl Rules {
@@ -228,6 +233,7 @@ impl Rules {
             operand_reads: machine.sm.operand_reads,
             instruction_buffer: machine.quirks.instruction_buffer,
             refetch_cycles: machine.quirks.refetch_cycles,
+            ends_at_results: machine.sm.leaves_at_any_wait,
         }
     }
 }

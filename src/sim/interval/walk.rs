@@ -119,6 +119,9 @@ impl<'a> Walk<'a> {
                 self.state.loads.retain(|&(_, s)| s != slot);
                 return self.finish(StretchEnd::Load(slot), place);
             }
+            if let Some(cycles) = self.variable_wait(instruction) {
+                return self.finish(StretchEnd::Result(cycles), place);
+            }
             self.issue(instruction);
             self.next = index + 1;
             if instruction.has_addresses || instruction.effect.is_bulk() {
@@ -145,6 +148,25 @@ impl<'a> Walk<'a> {
         #[allow(clippy::cast_possible_truncation, reason = "stretches are short")]
         let clock = (f64::from(self.last) + f64::from(self.state.issued) / width) as f32;
         clock
+    }
+
+    /// Cycles before a unit of variable latency takes an instruction, or has the results that it
+    /// uses, where the warp leaves its scheduler's active ones for that time.
+    fn variable_wait(&self, instruction: &Decoded) -> Option<u32> {
+        if !self.rules.ends_at_results {
+            return None;
+        }
+        let uses = |register: &Register| {
+            instruction.sources.contains(register) || instruction.destinations.contains(register)
+        };
+        let results = self.state.results.iter();
+        let waits = results.filter(|(r, _)| self.state.variable.contains(r) && uses(r));
+        let results = waits.map(|&(_, ready)| ready).max().unwrap_or(0);
+        let unit = instruction.unit;
+        let busy = has_variable_latency(unit) && self.busy_until(unit_number(unit)) > self.last + 1;
+        // The time of a busy unit is in its share; the warp only leaves.
+        let wait = results.saturating_sub(self.last + 1);
+        (wait > 0 || busy).then_some(wait)
     }
 
     fn blocking_load(&self, instruction: &Decoded) -> Option<SlotId> {
@@ -251,7 +273,11 @@ impl<'a> Walk<'a> {
         let collected = self.collect(instruction, at);
         let ready = collected.max(begin) + instruction.latency;
         if !instruction.has_addresses {
-            instruction.destinations.iter().for_each(|&register| self.state.write(register, ready));
+            let variable = self.rules.ends_at_results && has_variable_latency(instruction.unit);
+            for &register in &instruction.destinations {
+                self.state.write(register, ready);
+                self.state.mark_variable(register, variable);
+            }
         }
         if instruction.effect == Effect::MatrixGroup {
             self.state.write(accumulators(0), ready);
@@ -334,10 +360,17 @@ impl<'a> Walk<'a> {
         state.units = state.units.iter().filter_map(|&(u, at)| Some((u, later(at)?))).collect();
         state.hold = later(state.hold).unwrap_or(0);
         state.results.sort_unstable();
+        state.variable.retain(|register| state.results.iter().any(|(r, _)| r == register));
+        state.variable.sort_unstable();
         state.loads.sort_unstable();
         state.units.sort_unstable();
         Outcome { end, offset, state: self.state }
     }
+}
+
+/// Units whose results warps wait for by a counter, as for loads: their latency varies.
+fn has_variable_latency(unit: Unit) -> bool {
+    matches!(unit, Unit::Sfu | Unit::Texture)
 }
 
 fn unit_number(unit: Unit) -> u8 {
@@ -372,6 +405,8 @@ pub(crate) struct SlotId(pub(crate) u8);
 pub(super) struct State {
     /// Registers whose results are not ready, with the cycles left.
     pub(super) results: Vec<(Register, u32)>,
+    /// Those of them that units of variable latency write, where this matters.
+    pub(super) variable: Vec<Register>,
     /// Registers that an outstanding load will write.
     pub(super) loads: Vec<(Register, SlotId)>,
     /// Units whose issue port is busy, with the cycles left.
@@ -389,6 +424,12 @@ impl State {
     fn write(&mut self, register: Register, ready: u32) {
         self.results.retain(|&(r, _)| r != register);
         self.results.push((register, ready));
+    }
+
+    /// Notes whether a result comes from a unit of variable latency.
+    fn mark_variable(&mut self, register: Register, variable: bool) {
+        self.variable.retain(|&r| r != register);
+        self.variable.extend(variable.then_some(register));
     }
 
     /// Ends the open group of matrix multiplies: all groups are one older.

@@ -282,6 +282,10 @@ impl Sm {
             }
             StretchEnd::Load(slot) => (resident.ready_at(slot), Blocked::Load(slot)),
             StretchEnd::Fence => (resident.all_done_at(), Blocked::Fence),
+            StretchEnd::Result(0) => return self.leave_active(warp, shared_state),
+            StretchEnd::Result(cycles) => {
+                (Some(shared_state.queue.now() + u64::from(cycles)), Blocked::Result)
+            }
             StretchEnd::ObjectWait => (self.object_ready_at(warp), Blocked::Object),
             StretchEnd::AsyncWait { allowed, known } => {
                 let guessed = !known && resident.has_groups();
@@ -301,6 +305,16 @@ impl Sm {
             let place = usize::from(self.warp(warp).cta);
             self.release_objects(place, shared_state);
         }
+    }
+
+    /// A warp gives its place among the active ones up and is ready for another at once.
+    fn leave_active(&mut self, warp: u16, shared_state: &mut SharedState) {
+        let index = self.issue.scheduler_of(warp);
+        self.issue.schedulers[index].leave(warp);
+        let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps leave");
+        resident.resume(shared_state.profile(resident.kernel), true);
+        // What it is ahead of time it has at its pace alone, not at that of the busy unit.
+        self.begin_interval(warp, 0.0, shared_state);
     }
 
     fn pass(&mut self, warp: u16, ahead: f64, shared_state: &mut SharedState) {
@@ -361,6 +375,7 @@ impl Sm {
             | Blocked::Queue
             | Blocked::Barrier(_)
             | Blocked::Object
+            | Blocked::Result
             | Blocked::Fetch
             | Blocked::Leaving => None,
             Blocked::Stopped => {
@@ -387,6 +402,7 @@ fn cause(blocked: Blocked) -> Wait {
     match blocked {
         Blocked::Queue => Wait::Resource,
         Blocked::Barrier(_) | Blocked::Object => Wait::Barrier,
+        Blocked::Result => Wait::Result,
         Blocked::Fetch | Blocked::Leaving => Wait::Fetch,
         Blocked::No
         | Blocked::Load(_)

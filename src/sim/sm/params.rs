@@ -34,6 +34,8 @@ pub(super) struct Params {
     pub(super) barrier_cycles: u64,
     /// See [`crate::config::SmSpec::barrier_arrival_cycles`].
     pub(super) barrier_arrival: u64,
+    /// See [`crate::config::SmSpec::leaves_at_any_wait`].
+    pub(super) leaves_at_any_wait: bool,
     /// See [`crate::config::SmSpec::bulk_copy_cycles`].
     pub(super) bulk_copy: u64,
 }
@@ -75,6 +77,7 @@ impl Params {
             exit_cycles: u64::from(machine.sm.exit_cycles),
             barrier_cycles: u64::from(machine.sm.barrier_cycles.max(1)),
             barrier_arrival: u64::from(machine.sm.barrier_arrival_cycles),
+            leaves_at_any_wait: machine.sm.leaves_at_any_wait,
             bulk_copy: u64::from(machine.sm.bulk_copy_cycles),
         }
     }

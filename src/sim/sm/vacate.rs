@@ -200,7 +200,8 @@ impl Sm {
             | Blocked::Load(_)
             | Blocked::Fence
             | Blocked::Groups(_)
-            | Blocked::Object => Next::Settled,
+            | Blocked::Object
+            | Blocked::Result => Next::Settled,
         };
         if blocked != Blocked::No {
             self.unblock(warp, blocked, shared_state);

@@ -49,6 +49,8 @@ pub(super) enum Blocked {
     Fence,
     /// Groups of asynchronous copies: at most this many may be pending.
     Groups(u32),
+    /// A result of a unit of variable latency.
+    Result,
     /// A barrier object of the CTA, see [`Warp::object`].
     Object,
     /// It has ended; its accesses have not.
@@ -63,7 +65,7 @@ pub(super) enum Blocked {
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     pending: bool,
-    /// The load is from shared memory.
+    /// The load is from shared memory, and its warp keeps its place among the active ones.
     short: bool,
     ready: Cycle,
 }
@@ -316,6 +318,7 @@ impl Warp {
                 | Blocked::Fence
                 | Blocked::Groups(_)
                 | Blocked::Object
+                | Blocked::Result
                 | Blocked::Leaving
                 | Blocked::Stopped,
                 _,
@@ -354,6 +357,7 @@ impl Warp {
             | Blocked::Fence
             | Blocked::Groups(_)
             | Blocked::Object
+            | Blocked::Result
             | Blocked::Draining
             | Blocked::Leaving
             | Blocked::Stopped => true,

@@ -48,8 +48,10 @@ impl Sm {
             return;
         }
         let space = self.resolve(&decoded, kernel, shared_state);
+        let leaves = self.params.leaves_at_any_wait;
         let resident = self.warp(warp);
-        let target = resident.target(decoded.effect, slot, space, now);
+        let short = space == Space::Shared && !leaves;
+        let target = resident.target(decoded.effect, slot, short, now);
         resident.outstanding += 1;
         let operation = self.lsu.operations.insert(Operation::new(warp, target, now));
         let issued = now.saturating_sub(u64::from(self.warp(warp).lead));
@@ -204,11 +206,11 @@ pub(in crate::sm) struct AccessKind {
 impl Warp {
     /// What waits for a memory instruction of the warp that issues.
     #[inline]
-    fn target(&mut self, effect: Effect, slot: Option<SlotId>, space: Space, now: Cycle) -> Target {
+    fn target(&mut self, effect: Effect, slot: Option<SlotId>, short: bool, now: Cycle) -> Target {
         match (effect, slot) {
             (Effect::AsyncCopy, _) => Target::Group(self.join_group(now)),
             (_, Some(slot)) => {
-                self.expect(slot, space == Space::Shared);
+                self.expect(slot, short);
                 Target::Slot(slot.0)
             }
             (_, None) => Target::Nothing,

@@ -16,6 +16,8 @@ pub(in crate::sm) enum Wait {
     Resource,
     /// Its next instructions.
     Fetch,
+    /// A result of a unit.
+    Result,
 }
 
 impl Wait {
@@ -26,6 +28,7 @@ impl Wait {
             Self::Barrier => Cause::Barrier,
             Self::Resource => Cause::ExecutionResource,
             Self::Fetch => Cause::InstructionBufferEmpty,
+            Self::Result => Cause::ShortRaw,
         }
     }
 
@@ -45,17 +48,18 @@ pub(in crate::sm) struct Waiting {
     barrier: u32,
     resource: u32,
     fetch: u32,
+    result: u32,
 }
 
 impl Waiting {
     /// No warp of `kernel` waits.
     pub(in crate::sm) fn none(kernel: u32) -> Self {
-        Self { kernel, memory: 0, barrier: 0, resource: 0, fetch: 0 }
+        Self { kernel, memory: 0, barrier: 0, resource: 0, fetch: 0, result: 0 }
     }
 
     /// All of them.
     pub(in crate::sm) fn warps(&self) -> u32 {
-        self.memory + self.barrier + self.resource + self.fetch
+        self.memory + self.barrier + self.resource + self.fetch + self.result
     }
 
     /// One more waits, or one fewer.
@@ -65,6 +69,7 @@ impl Waiting {
             Wait::Barrier => &mut self.barrier,
             Wait::Resource => &mut self.resource,
             Wait::Fetch => &mut self.fetch,
+            Wait::Result => &mut self.result,
         };
         *count = if begins { *count + 1 } else { *count - 1 };
     }
@@ -76,6 +81,7 @@ impl Waiting {
         stalls[Wait::Barrier.cause() as usize] = per_warp * f64::from(self.barrier);
         stalls[Wait::Resource.cause() as usize] = per_warp * f64::from(self.resource);
         stalls[Wait::Fetch.cause() as usize] = per_warp * f64::from(self.fetch);
+        stalls[Wait::Result.cause() as usize] = per_warp * f64::from(self.result);
         stalls
     }
 }
