@@ -1,5 +1,6 @@
 //! Do `plot`'s options for papers do what they say?
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -222,10 +223,78 @@ fn options_that_change_nothing_are_refused() {
         (&["--figure", "stalls", "--metrics", "stp"], "takes no --metrics"),
         (&["--figure", "stalls", "--rename", "nope=x"], "nope is no application"),
         (&["--figure", "stalls", "--rename", "nope"], "expected OLD=NEW"),
-        (&["--figure", "normalized", "--rename", "even=Even"], "with --baseline"),
     ] {
         let said = plot(options, &svg);
         assert!(said.contains(why), "{options:?}: {said}");
         assert!(!svg.exists(), "{options:?}");
+    }
+}
+
+#[test]
+fn a_renamed_baseline_is_the_baseline() {
+    for (figure, scheme) in
+        [("normalized", "left-over"), ("makespan", "sequential"), ("queues", "even-queue")]
+    {
+        let mut records = shown(figure, &small()).unwrap();
+        let named = Figure::named(figure).unwrap();
+        let csv = named.draw(&FigureInput::new(&records)).unwrap().csv;
+        let before = rename(&mut records, &[(scheme.into(), "Ours".into())]).unwrap();
+        let renamed = named.draw(&FigureInput::new(&records).renamed(&before)).unwrap().csv;
+        assert_eq!(renamed, csv.replace(scheme, "Ours"), "{figure}");
+    }
+}
+
+/// Figures that show neither applications nor schemes one after the other, or one of each.
+const UNORDERED: [&str; 4] = ["interference", "slice-surface", "correlation", "timeline"];
+
+/// Figures of which the record has one application.
+const OF_ONE: [&str; 3] = ["residence", "issue-slots", "activity"];
+
+/// Figures that show applications one after the other.
+const OF_APPS: [&str; 14] = [
+    "stalls",
+    "roofline",
+    "traffic",
+    "sharing",
+    "slowdown",
+    "shared-stalls",
+    "curves",
+    "residency",
+    "ownership",
+    "occupancy",
+    "sm-scaling",
+    "ctas",
+    "app-time",
+    "slice-speed",
+];
+
+#[test]
+fn every_figure_of_applications_or_schemes_takes_an_order() {
+    let left_out = [&UNORDERED[..], &OF_ONE].concat();
+    for figure in FIGURES.iter().filter(|figure| !left_out.contains(&figure.name)) {
+        let records = shown(figure.name, &small()).unwrap();
+        let apps = |record: &Analysis| {
+            let together = record.coruns.iter().flat_map(|run| &run.apps).map(|app| &app.app);
+            let all = record.solo.iter().map(|app| &app.app).chain(together);
+            all.cloned().collect::<BTreeSet<String>>()
+        };
+        let runs = |record: &Analysis| {
+            let alone = record.coruns.iter().map(|run| &run.scheme);
+            let all = alone.chain(record.queues.iter().map(|run| &run.scheme));
+            all.cloned().collect::<BTreeSet<String>>()
+        };
+        let changes = |asked: BTreeSet<String>| {
+            let asked: Vec<String> = asked.into_iter().rev().collect();
+            let draw = |last| {
+                let mut arranged = records.clone();
+                order(&mut arranged, &asked, last).unwrap();
+                figure.draw(&FigureInput::new(&arranged).ordered(&asked, last)).unwrap().svg
+            };
+            draw(false) != draw(true)
+        };
+        let by_app = changes(records.iter().flat_map(apps).collect());
+        let by_scheme = changes(records.iter().flat_map(runs).collect());
+        assert!(by_app || by_scheme, "{}", figure.name);
+        assert!(by_app || !OF_APPS.contains(&figure.name), "{}: by application", figure.name);
     }
 }

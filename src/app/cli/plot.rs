@@ -202,14 +202,6 @@ fn arranged(
     if arguments.order.is_empty() && arguments.rename.is_empty() {
         return figure.draw(&input(arguments, records, comparison, &|_| None)?);
     }
-    let scheme = |(old, _): &&(String, String)| {
-        records.iter().flat_map(|record| &record.coruns).any(|run| run.scheme == *old)
-    };
-    let divides = figure.check(Choice::Baseline).is_ok() && arguments.baseline.is_none();
-    if let Some((old, _)) = arguments.rename.iter().find(scheme).filter(|_| divides) {
-        let why = " is renamed; name the scheme that others are divided by with --baseline".into();
-        return Err(ReportError::Category { name: old.clone(), why });
-    }
     let drawing = draw(false, &arguments.rename)?;
     let unchanged = |option, why: String| {
         Err(ReportError::Unchanged { figure: figure.name, option, why: why + "; leave it out" })
