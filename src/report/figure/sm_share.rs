@@ -17,7 +17,7 @@ const SEAM: f64 = 0.4;
 const STEP: f64 = 1.5;
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let timeline = QueueTimeline::new(input)?.flat();
+    let timeline = QueueTimeline::new(input)?;
     let groups = timeline.runs.iter().flat_map(|(_, run)| &run.groups);
     let shares = groups.flat_map(|group| &group.shares);
     let Some(most) = shares.flat_map(|share| &share.sms).max().filter(|most| **most > 0) else {
