@@ -6,6 +6,7 @@
 use Course::{Falling, Level, Rising, Upright};
 
 use super::Area;
+use super::area::Ends;
 
 /// A colour as red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,9 +116,6 @@ pub(crate) struct Hatch {
 
 /// Smaller areas have no lines: a few strokes of a hatch say nothing and blacken the colour.
 const LEAST: f64 = 4.0;
-
-/// Both ends of a line.
-type Ends = [(f64, f64); 2];
 
 const HATCHES: [Hatch; HATCHED] = [
     Hatch::PLAIN,
