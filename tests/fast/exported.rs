@@ -8,7 +8,7 @@ use assert_cmd::Command;
 use gpumodel::report::figure::{
     Drawing, FIGURES, Figure, FigureInput, Format, Sheet, Width, order, rename,
 };
-use gpumodel::report::results::Analysis;
+use gpumodel::report::results::{Analysis, CoRun};
 
 use crate::drawn::{compared, input, shown};
 use crate::picture::texts;
@@ -241,6 +241,30 @@ fn a_renamed_baseline_is_the_baseline() {
         let before = rename(&mut records, &[(scheme.into(), "Ours".into())]).unwrap();
         let renamed = named.draw(&FigureInput::new(&records).renamed(&before)).unwrap().csv;
         assert_eq!(renamed, csv.replace(scheme, "Ours"), "{figure}");
+    }
+}
+
+#[test]
+fn schemes_with_many_settings_stay_on_a_page() {
+    let mut record = small();
+    let run = record.coruns[0].clone();
+    record.coruns = (0..90)
+        .map(|at| {
+            let parameters = [("window".to_string(), at.to_string())].into();
+            CoRun { parameters, ..run.clone() }
+        })
+        .collect();
+    let records = [record];
+    for width in [Width::One, Width::Two] {
+        let sheet = Sheet { width, ..Sheet::default() };
+        let drawing =
+            Figure::named("schemes").unwrap().draw(&FigureInput::new(&records).on(sheet)).unwrap();
+        let inches = drawing.size.1 / drawing.size.0 * if width == Width::One { 3.33 } else { 7.0 };
+        assert!((7.0..=9.0).contains(&inches), "{width:?}: {inches}");
+        let said = words(&drawing.svg).join(" ");
+        assert!(said.contains("more schemes are not drawn; --order"), "{said}");
+        assert!(said.contains("No room for") && said.contains("--metrics chooses"), "{said}");
+        assert_eq!(drawing.csv.lines().count(), 91, "all are in the table");
     }
 }
 
