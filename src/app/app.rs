@@ -178,7 +178,7 @@ impl App {
 
     /// The same, where damaged files of a trace may be skipped and counted
     /// ([`Store::skipped_files`]).
-    pub(super) fn open_skipping(
+    pub(crate) fn open_skipping(
         damaged: bool,
         typed: &AppName,
         (models, cache): (Option<&Path>, &Path),
@@ -193,7 +193,7 @@ impl App {
     ///
     /// # Errors
     /// When `filter` selects nothing, or the store is damaged.
-    pub(super) fn narrow(&mut self, filter: &Filter) -> Result<(), RunError> {
+    pub(crate) fn narrow(&mut self, filter: &Filter) -> Result<(), RunError> {
         let remarks = self.store.narrow(filter).map_err(|error| match error {
             TraceError::Request(found) => RunError::NoKernels { app: self.name.clone(), found },
             other => other.into(),

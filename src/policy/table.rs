@@ -84,7 +84,7 @@ pub const TABLE: &[Row] = &[
     Row::new("sequential", WARPED_SLICER, |_| Box::new(sequential::Sequential), &[])
         .does("one application after the other, each on the whole machine"),
     Row::new("left-over", WARPED_SLICER, |_| Box::new(left_over::LeftOver), &[])
-        .does("CTAs strictly in launch order: the next launch has what is left over"),
+        .does("CTAs in launch order: the next launch has what is left over"),
     Row::new("fcfs", WARPED_SLICER, |_| Box::new(fcfs::Fcfs), &[])
         .does("CTAs of all applications in turn, each to an SM where it fits"),
     Row::new("even", WARPED_SLICER, |_| Box::new(even::Even), &[])
@@ -92,54 +92,50 @@ pub const TABLE: &[Row] = &[
     Row::new("spatial", SPATIAL, spatial::Spatial::make, spatial::PARAMETERS)
         .does("an equal number of SMs for each application"),
     Row::new("warped-slicer", WARPED_SLICER, WarpedSlicer::make, warped_slicer::PARAMETERS)
-        .does("every SM sliced by sampled speeds so that the slowest application is fastest"),
+        .does("every SM sliced by sampled speeds, for the slowest application"),
     Row::new("oracle", WARPED_SLICER, oracle::Oracle::make, oracle::PARAMETERS)
         .does("the fastest of all CTA combinations, left-over and spatial"),
-    Row::new("smra", "ILP-SMRA, Algorithm 1", smra::Smra::make, smra::PARAMETERS).does(
-        "own SMs for each, moved at run time from memory-bound to compute-bound applications",
-    ),
+    Row::new("smra", "ILP-SMRA, Algorithm 1", smra::Smra::make, smra::PARAMETERS)
+        .does("own SMs, moved at run time from memory-bound to compute-bound"),
     Row::new("profile-based", PROFILE_BASED, ProfileBased::make, profile_based::PARAMETERS)
         .does("own SMs for each application, as many as its solo runs need"),
     Row::new("pt", TENANCY, pt::Pt::make, pt::PARAMETERS)
-        .does("kernels as persistent workers, as many as fit, first come first served"),
-    Row::new("sim", TENANCY, sim::Sim::make, sim::PARAMETERS).does(
-        "persistent workers whose number per SM a host service adapts as kernels start and end",
-    ),
+        .does("persistent workers, as many as fit, first come first served"),
+    Row::new("sim", TENANCY, sim::Sim::make, sim::PARAMETERS)
+        .does("persistent workers, more or fewer as kernels start and end"),
     Row::new("cuda", SLATE, cuda::Cuda::make, cuda::PARAMETERS)
         .does("processes in turns, each on the whole machine for a time slice"),
     Row::new("mps-leftover", SLATE, |_| Box::new(left_over::LeftOver), &[])
-        .does("the Multi-Process Service as Slate describes it: left-over, whatever the process"),
+        .does("the Multi-Process Service as Slate describes it: left-over"),
     Row::new("slate", SLATE, slate::Slate::make, slate::PARAMETERS)
-        .does("kernels as persistent workers on own SMs, paired with kernels of a matching class"),
+        .does("persistent workers on own SMs, in pairs of matching classes"),
     Row::new("bp", UGPU, ugpu::bp, ugpu::BALANCED)
-        .does("an equal, private part of SMs and memory channels for each application")
+        .does("an equal, private part of SMs and channels for each application")
         .owns_channels(),
     Row::new("bp-bs", UGPU, |set| ugpu::bp_unequal(set, AppId(0)), ugpu::UNEQUAL)
-        .does("three quarters of SMs and channels for the first of two, a quarter for the second")
+        .does("three quarters of SMs and channels for the first of two")
         .only_for(2)
         .owns_channels(),
     Row::new("bp-sb", UGPU, |set| ugpu::bp_unequal(set, AppId(1)), ugpu::UNEQUAL)
-        .does("a quarter of SMs and channels for the first of two, three quarters for the second")
+        .does("a quarter of SMs and channels for the first of two")
         .only_for(2)
         .owns_channels(),
     Row::new("ugpu-offline", UGPU, ugpu::ugpu_offline, ugpu::OFFLINE)
-        .does("own SMs and channels for each application, as many as its solo run needs")
+        .does("own SMs and channels, as many as the solo run of each needs")
         .owns_channels(),
     Row::new("ugpu-ori", UGPU, |set| ugpu::ugpu(set, Migration::Traditional), ugpu::PARAMETERS)
-        .does("as ugpu, all pages of an affected application moved by reads and writes")
+        .does("as ugpu, all pages of an application moved by reads and writes")
         .owns_channels(),
     Row::new("ugpu-soft", UGPU, |set| ugpu::ugpu(set, Migration::Software), ugpu::PARAMETERS)
         .does("as ugpu, pages moved by reads and writes")
         .owns_channels(),
     Row::new("ugpu", UGPU, |set| ugpu::ugpu(set, Migration::PageMove), ugpu::PARAMETERS)
-        .does(
-            "SMs moved to compute-bound, channels to memory-bound applications, pages by PageMove",
-        )
+        .does("SMs to compute-bound, channels to memory-bound, by PageMove")
         .owns_channels(),
     Row::new("cd-search", CD_SEARCH, |set| ugpu::cd_search(set, false), ugpu::SEARCH)
-        .does("own SMs for each application, moved while throughput rises; shared memory channels"),
+        .does("own SMs, moved while throughput rises; shared memory channels"),
     Row::new("bp-cd-search", CD_SEARCH, |set| ugpu::cd_search(set, true), ugpu::SEARCH)
-        .does("as cd-search, with a fixed, equal number of own channels for each application")
+        .does("as cd-search, with an equal, fixed number of channels for each")
         .owns_channels(),
     Row::new("mps-share", UGPU, ugpu::mps_share, ugpu::SHARED)
         .does("own SMs for each application; shared memory channels"),
@@ -147,9 +143,9 @@ pub const TABLE: &[Row] = &[
         .does("as bp, three quarters for the high-priority application")
         .owns_channels(),
     Row::new("qos-mps-share", UGPU, |set| ugpu::qos_fixed(set, false), ugpu::QOS)
-        .does("as mps-share, three quarters of the SMs for the high-priority application"),
+        .does("as mps-share, three quarters of the SMs for high priority"),
     Row::new("qos-ugpu", UGPU, ugpu::qos_ugpu, ugpu::QOS_TARGET)
-        .does("as ugpu, the high-priority application keeps three quarters of its solo speed")
+        .does("as ugpu, high priority keeps three quarters of its solo speed")
         .owns_channels(),
 ];
 

@@ -112,14 +112,14 @@ impl Group {
 /// The kernels of `runs` by cycles, largest first; all beyond `most` are one
 /// group at the end.
 pub(crate) fn groups(runs: &[(&Analysis, &AppRecord)], most: usize) -> Vec<Group> {
-    ranked_groups(runs, most, |_| 0)
+    ranked_groups(runs, most, |_, _| 0)
 }
 
-/// As [`groups`], kernels with the least `rank` first.
+/// As [`groups`], kernels with the least `rank` first, by the place of the run and the name.
 pub(crate) fn ranked_groups(
     runs: &[(&Analysis, &AppRecord)],
     most: usize,
-    rank: impl Fn(&str) -> usize,
+    rank: impl Fn(usize, &str) -> usize,
 ) -> Vec<Group> {
     let mut found: BTreeMap<(usize, &str), Group> = BTreeMap::new();
     for (index, (_, app)) in runs.iter().enumerate() {
@@ -130,7 +130,9 @@ pub(crate) fn ranked_groups(
         }
     }
     let mut groups: Vec<Group> = found.into_values().collect();
-    groups.sort_by_key(|group| (rank(&group.sum.name), std::cmp::Reverse(group.sum.cycles)));
+    groups.sort_by_key(|group| {
+        (rank(group.app, &group.sum.name), std::cmp::Reverse(group.sum.cycles))
+    });
     if groups.len() > most {
         let rest = groups.split_off(most.saturating_sub(1));
         groups.push(joined(&rest));
@@ -196,7 +198,7 @@ pub(crate) struct Profile {
 pub(crate) fn profiles<'r>(
     runs: &[(&'r Analysis, &'r AppRecord)],
     most: usize,
-    rank: impl Fn(&str) -> usize,
+    rank: impl Fn(usize, &str) -> usize,
     of: impl Fn(&KernelRecord) -> Option<UnitShares>,
 ) -> (Vec<Profile>, usize) {
     let launches = runs.iter().enumerate().flat_map(|(index, (_, app))| {
@@ -208,7 +210,7 @@ pub(crate) fn profiles<'r>(
     let named = labels(runs, &names).into_iter().zip(launches);
     let all: Vec<Profile> = named.map(|(label, launches)| Profile::new(label, &launches)).collect();
     let left_out = all.len().saturating_sub(most);
-    let ranks = names.iter().map(|(_, kernel)| rank(kernel));
+    let ranks = names.iter().map(|(run, kernel)| rank(*run, kernel));
     let mut largest: Vec<((usize, usize), Profile)> = ranks.zip(0..).zip(all).collect();
     largest.sort_by_key(|((rank, _), profile)| (*rank, std::cmp::Reverse(profile.cycles)));
     largest.truncate(most);
@@ -376,7 +378,7 @@ mod tests {
         let app = AppRecord { app: "suite/x".into(), kernels, ..AppRecord::default() };
         let record = Analysis::default();
         let reported = |runs: &[(&Analysis, &AppRecord)], most| {
-            let (all, left) = profiles(runs, most, |_| 0, |kernel| kernel.residence.clone());
+            let (all, left) = profiles(runs, most, |_, _| 0, |kernel| kernel.residence.clone());
             let rows =
                 all.into_iter().map(|one| (one.label, one.launches, one.shares["registers"]));
             (rows.collect::<Vec<_>>(), left)

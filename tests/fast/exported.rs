@@ -1,5 +1,6 @@
 //! Do `plot`'s options for papers do what they say?
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use assert_cmd::Command;
 use gpumodel::report::figure::{
     Drawing, FIGURES, Figure, FigureInput, Format, Sheet, Width, order, rename,
 };
-use gpumodel::report::results::Analysis;
+use gpumodel::report::results::{Analysis, CoRun};
 
 use crate::drawn::{compared, input, shown};
 use crate::picture::texts;
@@ -222,10 +223,102 @@ fn options_that_change_nothing_are_refused() {
         (&["--figure", "stalls", "--metrics", "stp"], "takes no --metrics"),
         (&["--figure", "stalls", "--rename", "nope=x"], "nope is no application"),
         (&["--figure", "stalls", "--rename", "nope"], "expected OLD=NEW"),
-        (&["--figure", "normalized", "--rename", "even=Even"], "with --baseline"),
     ] {
         let said = plot(options, &svg);
         assert!(said.contains(why), "{options:?}: {said}");
         assert!(!svg.exists(), "{options:?}");
+    }
+}
+
+#[test]
+fn a_renamed_baseline_is_the_baseline() {
+    for (figure, scheme) in
+        [("normalized", "left-over"), ("makespan", "sequential"), ("queues", "even-queue")]
+    {
+        let mut records = shown(figure, &small()).unwrap();
+        let named = Figure::named(figure).unwrap();
+        let csv = named.draw(&FigureInput::new(&records)).unwrap().csv;
+        let before = rename(&mut records, &[(scheme.into(), "Ours".into())]).unwrap();
+        let renamed = named.draw(&FigureInput::new(&records).renamed(&before)).unwrap().csv;
+        assert_eq!(renamed, csv.replace(scheme, "Ours"), "{figure}");
+    }
+}
+
+#[test]
+fn schemes_with_many_settings_stay_on_a_page() {
+    let mut record = small();
+    let run = record.coruns[0].clone();
+    record.coruns = (0..90)
+        .map(|at| {
+            let parameters = [("window".to_string(), at.to_string())].into();
+            CoRun { parameters, ..run.clone() }
+        })
+        .collect();
+    let records = [record];
+    for width in [Width::One, Width::Two] {
+        let sheet = Sheet { width, ..Sheet::default() };
+        let drawing =
+            Figure::named("schemes").unwrap().draw(&FigureInput::new(&records).on(sheet)).unwrap();
+        let inches = drawing.size.1 / drawing.size.0 * if width == Width::One { 3.33 } else { 7.0 };
+        assert!((7.0..=9.0).contains(&inches), "{width:?}: {inches}");
+        let said = words(&drawing.svg).join(" ");
+        assert!(said.contains("more schemes are not drawn; --order"), "{said}");
+        assert!(said.contains("No room for") && said.contains("--metrics chooses"), "{said}");
+        assert_eq!(drawing.csv.lines().count(), 91, "all are in the table");
+    }
+}
+
+/// Figures that show neither applications nor schemes one after the other, or one of each.
+const UNORDERED: [&str; 4] = ["interference", "slice-surface", "correlation", "timeline"];
+
+/// Figures of which the record has one application.
+const OF_ONE: [&str; 3] = ["residence", "issue-slots", "activity"];
+
+/// Figures that show applications one after the other.
+const OF_APPS: [&str; 14] = [
+    "stalls",
+    "roofline",
+    "traffic",
+    "sharing",
+    "slowdown",
+    "shared-stalls",
+    "curves",
+    "residency",
+    "ownership",
+    "occupancy",
+    "sm-scaling",
+    "ctas",
+    "app-time",
+    "slice-speed",
+];
+
+#[test]
+fn every_figure_of_applications_or_schemes_takes_an_order() {
+    let left_out = [&UNORDERED[..], &OF_ONE].concat();
+    for figure in FIGURES.iter().filter(|figure| !left_out.contains(&figure.name)) {
+        let records = shown(figure.name, &small()).unwrap();
+        let apps = |record: &Analysis| {
+            let together = record.coruns.iter().flat_map(|run| &run.apps).map(|app| &app.app);
+            let all = record.solo.iter().map(|app| &app.app).chain(together);
+            all.cloned().collect::<BTreeSet<String>>()
+        };
+        let runs = |record: &Analysis| {
+            let alone = record.coruns.iter().map(|run| &run.scheme);
+            let all = alone.chain(record.queues.iter().map(|run| &run.scheme));
+            all.cloned().collect::<BTreeSet<String>>()
+        };
+        let changes = |asked: BTreeSet<String>| {
+            let asked: Vec<String> = asked.into_iter().rev().collect();
+            let draw = |last| {
+                let mut arranged = records.clone();
+                order(&mut arranged, &asked, last).unwrap();
+                figure.draw(&FigureInput::new(&arranged).ordered(&asked, last)).unwrap().svg
+            };
+            draw(false) != draw(true)
+        };
+        let by_app = changes(records.iter().flat_map(apps).collect());
+        let by_scheme = changes(records.iter().flat_map(runs).collect());
+        assert!(by_app || by_scheme, "{}", figure.name);
+        assert!(by_app || !OF_APPS.contains(&figure.name), "{}: by application", figure.name);
     }
 }

@@ -78,17 +78,25 @@ fn cells_are_computed_once_and_the_plan_may_grow() {
     let first = bytes(&place.path("out/cells"));
     assert_eq!(first.len(), 6);
     assert_eq!(table(&place.path("out/cells.csv")).len(), 6, "of the part that is done");
-    let (code, said) = place.sweep(&plan, "out", &[]);
-    assert!(code == Some(2) && said.contains("add --resume"), "{said}");
     // Marks of the file system show whether a record was written again.
     let mark = |path: &PathBuf| fs::metadata(path).unwrap().modified().unwrap();
     let records: Vec<PathBuf> = first.keys().cloned().collect();
     let before: Vec<_> = records.iter().map(mark).collect();
     let more = place.plan("more", &PLAN.replace("\"even\"", "\"even\", \"fcfs\""));
-    let (code, said) = place.sweep(&more, "out", &["--resume"]);
-    assert_eq!(code, Some(0), "{said}");
-    assert_eq!(records.iter().map(mark).collect::<Vec<_>>(), before);
+    for plan in [&plan, &more] {
+        let (code, said) = place.sweep(plan, "out", &[]);
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(records.iter().map(mark).collect::<Vec<_>>(), before);
+    }
     assert_eq!(bytes(&place.path("out/cells")).len(), 2 * 2 * 4);
+    // The plan before lacks four of them.
+    let (code, said) = place.sweep(&plan, "out", &[]);
+    let words = "out holds 4 cells that are not of this plan: name another folder, or add --force";
+    assert!(code == Some(2) && said.contains(words), "{said}");
+    for option in ["--force", "--resume"] {
+        let (code, said) = place.sweep(&plan, "out", &[option]);
+        assert!(code == Some(0) && said.contains("4 cells that are not of this plan"), "{said}");
+    }
 }
 
 #[test]
@@ -214,7 +222,7 @@ fn a_cell_that_fails_is_kept_with_its_error_and_the_rest_goes_on() {
     let file = failed.keys().next().unwrap();
     let mark = || fs::metadata(file).unwrap().modified().unwrap();
     let before = mark();
-    let (code, _) = place.sweep(&plan, "out", &["--resume"]);
+    let (code, _) = place.sweep(&plan, "out", &[]);
     assert_eq!((code, mark()), (Some(1), before));
     let (code, _) = place.sweep(&plan, "out", &["--retry-failed"]);
     assert!(code == Some(1) && mark() > before);

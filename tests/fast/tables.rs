@@ -88,19 +88,50 @@ fn tables_are_as_wide_as_the_terminal() {
 fn every_table_comes_as_csv_with_every_digit() {
     let place = Place::new();
     assert_eq!(place.run(&["convert", "m", "-o", "m.gpt"]).0, Some(0));
+    fs::write(place.path("requests.txt"), "0 0x0 R\n4 0x40 W\n").unwrap();
     for (words, column, count) in [
         (&["inspect", "m.gpt"][..], "warp_instr", 1),
         (&["scheme", "list"], "does", 31),
         (&["machine", "list"], "mhz", 21),
         (&["machine", "show", "v100"], "source", 100),
+        (&["synth", "--list"], "paper", 20),
+        (&["plot", "--list"], "shows", 30),
+        (&["guide"], "topic", 12),
+        (&["dram", "--spec", "hbm2", "--requests", "requests.txt"], "value", 10),
     ] {
         let (code, said) = place.run(&[words, &["--csv", "x.csv"]].concat());
         assert_eq!(code, Some(0), "{said}");
         let rows = rows(&place.path("x.csv"));
         assert!(rows.len() >= count && rows[0].contains_key(column), "{words:?}: {}", rows.len());
     }
+    for words in [&["synth", "saxpy", "-o", "new"][..], &["guide", "tutorial"]] {
+        let (code, said) = place.run(&[words, &["--csv", "x.csv"]].concat());
+        assert!(code == Some(2) && said.contains("--csv is for the list of"), "{said}");
+    }
     let (_, csv) = place.run(&["inspect", "m.gpt", "--csv", "-"]);
     assert!(csv.starts_with("application,kernel,id,grid,") && csv.lines().count() == 2, "{csv}");
+}
+
+#[test]
+fn the_list_of_schemes_has_one_whole_line_each() {
+    let text = shown(&Place::new(), 80, &["scheme", "list"]);
+    let rows = text.lines().skip(1).take_while(|line| !line.contains("left out")).count();
+    assert_eq!(rows, 31, "{text}");
+    assert!(!text.contains('…'), "{text}");
+}
+
+#[test]
+fn failed_checks_of_a_machine_are_rows() {
+    let place = Place::new();
+    let text = "base = \"v100\"\ndescription = \"No SMs\"\n[dispatch]\nsms = 0\n";
+    fs::write(place.path("bad.toml"), text).unwrap();
+    for (machine, valid) in [("v100", true), ("bad.toml", false)] {
+        let (code, said) = place.run(&["machine", "check", machine, "--csv", "x.csv"]);
+        assert_eq!(code, Some(i32::from(!valid)), "{said}");
+        assert_eq!(rows(&place.path("x.csv")).is_empty(), valid, "{said}");
+    }
+    let (code, said) = place.run(&["machine", "check", "bad.toml", "--csv", "bad.toml"]);
+    assert!(code == Some(2) && said.contains("--csv would replace it"), "{said}");
 }
 
 /// The names of the columns of the tables in a text: words with two spaces or more between.

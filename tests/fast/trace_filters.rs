@@ -137,6 +137,11 @@ fn text_store_and_filtered_store_run_the_same_part() {
     }
     assert!(of_store["notes"].to_string().contains("--ctas first:3 takes 9 of"));
     let shown = bench.json(&["inspect", part, "--json", "-"]);
+    let of_store = bench.json(&[&["inspect", store, "--json", "-"][..], &words].concat());
+    for key in ["mix", "footprint", "thread_instructions"] {
+        assert_eq!(of_store[key], shown[key], "{key}");
+    }
+    assert_eq!(of_store["kernels"].as_array().unwrap().len(), 3);
     let kernel = &shown["kernels"][0];
     assert_eq!(kernel["ctas"], 3);
     assert!(kernel["grid_ctas"].as_u64().unwrap() > 3);

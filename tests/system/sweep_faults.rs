@@ -120,7 +120,7 @@ fn a_killed_sweep_resumes_to_the_same_bytes() {
         }
         for _ in 0..IN_A_ROW {
             begun += 1;
-            let mut child = begin(&place, &plan, "out", &["--resume"]);
+            let mut child = begin(&place, &plan, "out", &[]);
             std::thread::sleep(moment(begun, whole));
             let alive = child.try_wait().unwrap().is_none();
             child.kill().unwrap();
@@ -131,7 +131,7 @@ fn a_killed_sweep_resumes_to_the_same_bytes() {
             }
         }
         halves += u32::from(!place.path("out/cells.csv").exists());
-        let (code, said) = end(begin(&place, &plan, "out", &["--resume"]));
+        let (code, said) = end(begin(&place, &plan, "out", &[]));
         assert_eq!(code, Some(0), "{said}");
         // A process that is killed leaves what it was writing under a hidden name.
         let mut found = place.content("out");
@@ -215,14 +215,15 @@ fn a_first_interrupt_finishes_running_cells_and_a_second_aborts_them() {
         assert_eq!(code, Some(130), "{said}");
         assert_eq!(left(&place, out), Vec::<PathBuf>::new(), "{out}");
         if !twice {
-            let how = format!("continue: gpumodel sweep {plan} --out once --threads 1 --resume");
+            let how = format!("the same command continues: gpumodel sweep {plan} --out once");
+            let how = how + " --threads 1";
             // In advance, and at the end.
             assert!(said.contains("phase 2 of 3: cells"), "{said}");
             assert!(said.contains(&format!("after an interrupt, {how}\n")), "{said}");
             assert!(said.contains(&format!("\n{how}\n")), "{said}");
             assert!(place.path("once/cells.csv").is_file());
         }
-        let (code, said) = end(begin(&place, &plan, out, &["--resume"]));
+        let (code, said) = end(begin(&place, &plan, out, &[]));
         assert!(code == Some(0) && said.contains("24 cells done"), "{said}");
     }
     assert!(place.content("once") == place.content("twice"));

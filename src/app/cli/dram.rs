@@ -9,9 +9,12 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 
 use gpumodel_report::results::DramRecord;
+use gpumodel_report::table::{Column, Table};
+use serde_json::Value;
 
 use super::Outcome;
-use super::output::{Output, check_overwrites, is_stdout, stdout, write_json};
+use super::output::{Output, is_stdout, stdout, write_json};
+use super::tables::{CsvArgument, width};
 use crate::{DramJob, RequestFormat};
 
 const EXAMPLES: &str = "\
@@ -53,6 +56,8 @@ pub(crate) struct Arguments {
     /// Write the result as JSON; - writes it to standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgument,
     /// A folder of model files that take precedence over the built-in ones, laid out as
     /// `models/`
     #[arg(long, value_name = "DIR")]
@@ -71,7 +76,8 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let mut inputs = vec![arguments.requests.clone(), PathBuf::from(&arguments.spec)];
     inputs.retain(|path| path.is_file());
     let (commands, json) = (arguments.commands.as_deref(), arguments.json.as_deref());
-    check_overwrites(&inputs, &[("--commands", commands), ("--json", json)])?;
+    let outputs = [("--commands", commands), ("--json", json)];
+    arguments.csv.check(&inputs, &outputs, &["values"])?;
     let listed = commands.is_some_and(is_stdout);
     if listed && json.is_some_and(is_stdout) {
         return Err("--commands and --json: standard output takes one of them".into());
@@ -90,11 +96,13 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if let Some(commands) = commands {
         commands.finish()?;
     }
+    let values = values(&record)?;
     match json {
         Some(path) => write_json(path, &record)?,
-        None if listed => (),
-        None => print(&record)?,
+        None if listed || arguments.csv.is_stdout() => (),
+        None => write!(stdout(), "{}", values.terminal(width()))?,
     }
+    arguments.csv.write(&[("values", values)])?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -108,14 +116,16 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, io::Error> {
     Ok(Box::new(BufReader::with_capacity(1 << 18, file)))
 }
 
-/// The record as a list of keys and values.
-fn print(record: &DramRecord) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+/// The record as a table of keys and values.
+fn values(record: &DramRecord) -> Result<Table, serde_json::Error> {
     let value = serde_json::to_value(record)?;
-    let mut out = stdout();
     let fields = value.as_object().into_iter().flatten();
-    for (key, value) in fields.filter(|(_, value)| !value.is_object()) {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        writeln!(out, "{key:<26}{text}")?;
-    }
-    Ok(())
+    let columns: [Column<(&String, &Value)>; 2] = [
+        ("key", |(key, _)| key.as_str().into()),
+        ("value", |(_, value)| {
+            value.as_str().map_or_else(|| value.to_string(), str::to_owned).into()
+        }),
+    ];
+    let plain = fields.filter(|(_, value)| !value.is_object());
+    Ok(Table::new(&columns, plain).left(&[0, 1]))
 }

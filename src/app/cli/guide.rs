@@ -1,5 +1,6 @@
 //! `gpumodel guide`: the user's guide in the terminal.
 
+use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -9,7 +10,7 @@ use gpumodel_report::table::{Column, Table, wrapped};
 
 use super::Outcome;
 use super::output::stdout;
-use super::tables::width;
+use super::tables::{CsvArgument, width};
 use crate::guide::{PAGES, Page, TOPICS, Topic};
 
 /// The topic that has a page for each scheme.
@@ -33,14 +34,19 @@ pub(crate) struct Arguments {
     /// Prints the JSON Schema of the records that `analyze --json` writes
     #[arg(long, conflicts_with = "topic")]
     schema: bool,
+    #[command(flatten)]
+    csv: CsvArgument,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.topic.is_some() || arguments.schema {
+        arguments.csv.refuse("the topics", "name no topic")?;
+    }
     match (&arguments.topic, &arguments.scheme) {
         (None, _) if arguments.schema => write!(stdout(), "{RECORD_SCHEMA}")?,
         (Some(name), None) => write!(stdout(), "{}", topic(name)?.text)?,
         (Some(name), Some(scheme)) => write!(stdout(), "{}", page(topic(name)?, scheme)?.text)?,
-        (None, _) => write!(stdout(), "{}", list())?,
+        (None, _) => list(&arguments.csv)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -79,13 +85,17 @@ fn page(topic: &Topic, scheme: &str) -> Result<&'static Page, String> {
     })
 }
 
-fn list() -> String {
+fn list(csv: &CsvArgument) -> Result<(), Box<dyn Error + Send + Sync>> {
+    csv.check(&[], &[], &["topics"])?;
     let columns: [Column<&Topic>; 2] = [
         ("topic", |topic| topic.name.into()),
         ("afterwards you can", |topic| topic.summary.into()),
     ];
-    let table = Table::new(&columns, TOPICS).left(&[0, 1]).terminal(width());
+    let table = Table::new(&columns, TOPICS).left(&[0, 1]);
     let how = "`gpumodel guide TOPIC` shows one, `gpumodel guide schemes SCHEME` the page of a \
                scheme.\n";
-    format!("{table}\n{}", wrapped(how, width()))
+    if !csv.is_stdout() {
+        write!(stdout(), "{}\n{}", table.terminal(width()), wrapped(how, width()))?;
+    }
+    Ok(csv.write(&[("topics", table)])?)
 }

@@ -11,10 +11,10 @@ use gpumodel_core::units::Dim3;
 use gpumodel_report::plain_name;
 use gpumodel_report::results::AppNames;
 use gpumodel_report::table::{Cell, Column, Table, wrapped};
-use gpumodel_trace::{Command, KernelSummary, Store, TraceError, TraceStatistics, sources};
+use gpumodel_trace::{Command, Filter, KernelSummary, Store, TraceError, TraceStatistics, sources};
 
 use super::Outcome;
-use super::options::cache_folder;
+use super::options::{FilterArguments, cache_folder};
 use super::output::{alert, stdout, write_json};
 use super::progress::with_bar;
 use super::tables::{CsvArgument, width};
@@ -33,9 +33,10 @@ const TABLES: [&str; 2] = ["kernels", "opcodes"];
     gpumodel inspect bfs.gpt --verify\n  \
     gpumodel inspect traces/bfs\n  \
     gpumodel inspect synth:saxpy traces/bfs\n  \
+    gpumodel inspect app.gpt --names 'gemm|conv' --ctas first:160\n  \
     gpumodel inspect bfs.gpt --json - | jq .kernels[0].mix\n\n\
     The footprint counts distinct 128-byte lines and 4 KiB pages of global memory\n\
-    that active lanes touch. Exit code 1: --verify found damage.")]
+    that active lanes touch. Sizes and hash are those of the whole store. Exit code 1: --verify found damage.")]
 pub(crate) struct Arguments {
     /// Stores, or whatever `analyze` takes: a trace, a list, a folder, `synth:WORKLOAD`
     #[arg(value_name = "APP", required = true)]
@@ -52,6 +53,11 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
     #[command(flatten)]
     csv: CsvArgument,
+    #[command(flatten)]
+    filter: FilterArguments,
+    /// Skips damaged files of traces, and says how many they are
+    #[arg(long)]
+    skip_damaged: bool,
     /// Opcodes to show in the table
     #[arg(long, value_name = "N", default_value_t = 12)]
     top: usize,
@@ -134,11 +140,12 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let inputs: Vec<PathBuf> = apps.iter().flat_map(files).collect();
     arguments.csv.check(&inputs, &[("--json", arguments.json.as_deref())], &TABLES)?;
     let names = AppNames::of_names(apps.iter().map(|app| &*app.name));
+    let filter = Filter::from(arguments.filter.clone());
     let (mut documents, mut damaged) = (Vec::new(), false);
     for app in &apps {
         let name = names.short(&app.name).to_owned();
-        match open(&arguments, app) {
-            Ok(store) => documents.push((name, document(&store, arguments.verify)?)),
+        match open(&arguments, app, &filter) {
+            Ok(store) => documents.push((name, document(&store, &filter, arguments.verify)?)),
             Err(RunError::Trace(error @ TraceError::Store { .. })) if arguments.verify => {
                 alert(format_args!("damaged: {error}"));
                 damaged = true;
@@ -173,23 +180,28 @@ fn output(arguments: &Arguments, documents: &[(String, Document)]) -> io::Result
     arguments.csv.write(&[(TABLES[0], kernel_table(documents)), (TABLES[1], opcodes)])
 }
 
-fn open(arguments: &Arguments, app: &AppName) -> Result<Store, RunError> {
-    if arguments.verify {
-        let store = Store::open(&app.path)?;
+/// The store of an application, of which the CTAs are those that the filter selects.
+fn open(arguments: &Arguments, typed: &AppName, filter: &Filter) -> Result<Store, RunError> {
+    let mut app = if arguments.verify {
+        let store = Store::open(&typed.path)?;
         store.verify()?;
-        return Ok(store);
-    }
-    let (models, cache) = (arguments.models.as_deref(), cache_folder());
-    let App { store, warnings, .. } =
-        with_bar(|progress| App::open(app, models, &cache, progress))?;
-    warnings.iter().for_each(|warning| alert(format_args!("warning: {warning}")));
-    Ok(store)
+        App { name: typed.name.clone(), store, warnings: Vec::new() }
+    } else {
+        let folders = (arguments.models.as_deref(), &*cache_folder());
+        let skip = arguments.skip_damaged;
+        with_bar(|progress| App::open_skipping(skip, typed, folders, progress))?
+    };
+    app.narrow(filter)?;
+    app.warnings.iter().for_each(|warning| alert(format_args!("warning: {warning}")));
+    Ok(app.store)
 }
 
-fn document(store: &Store, verified: bool) -> Result<Document, TraceError> {
+/// What is known of the launches of `store` that the filter selects.
+fn document(store: &Store, filter: &Filter, verified: bool) -> Result<Document, TraceError> {
     let mut all = TraceStatistics::default();
     let mut kernels = Vec::new();
-    for index in 0..store.kernel_count() {
+    let selected = |index: &usize| filter.takes(&store.kernel(*index).launch());
+    for index in (0..store.kernel_count()).filter(selected) {
         let mut statistics = TraceStatistics::default();
         statistics.add(store, index)?;
         let summary = store.kernel(index);
@@ -200,7 +212,11 @@ fn document(store: &Store, verified: bool) -> Result<Document, TraceError> {
     }
     let sum = |of: fn(&KernelRow) -> u64| kernels.iter().map(of).sum::<u64>();
     let copies = copies(store);
-    let (text_bytes, source_bytes) = (sum(|k| k.text_bytes), sum(|k| k.source_bytes));
+    // Sizes are those of the whole store.
+    let whole = |of: fn(&KernelSummary<'_>) -> u64| {
+        (0..store.kernel_count()).map(|index| of(&store.kernel(index))).sum::<u64>()
+    };
+    let (text_bytes, source_bytes) = (whole(|k| k.text_bytes()), whole(|k| k.source_bytes()));
     Ok(Document {
         schema: "gpumodel.inspect/1",
         program: concat!("gpumodel ", env!("CARGO_PKG_VERSION")).to_owned(),

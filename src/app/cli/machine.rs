@@ -1,7 +1,7 @@
 //! `gpumodel machine`: lists, shows, checks, imports and measures machine descriptions.
 
 use std::error::Error;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use gpumodel_report::table::{Cell, Column, Table};
 use serde_json::json;
 
-use gpumodel_sim::config::{IMPORT_MARK, ImportLabel, Listed, Resolved, import_accelsim};
+use gpumodel_sim::config::{IMPORT_MARK, ImportLabel, Listed, Problem, Resolved, import_accelsim};
 
 use super::options::setting;
 use super::output::{alert, check_overwrites, is_stdout, stdout, write_json, write_text};
@@ -88,6 +88,8 @@ struct Check {
     /// `models/`
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
+    #[command(flatten)]
+    csv: CsvArgument,
 }
 
 #[derive(Debug, Args)]
@@ -188,25 +190,36 @@ fn key_table(resolved: &Resolved) -> Table {
 }
 
 fn run_check(check: &Check) -> Outcome {
+    let read = Some(PathBuf::from(&check.file)).filter(|path| path.is_file());
+    check.csv.check(read.as_slice(), &[], &["checks"])?;
     let models = crate::models(check.models.as_deref())?;
-    let (resolved, problems) = models.examine(&check.file, &[])?;
-    let mut failed: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let (resolved, mut failed) = models.examine(&check.file, &[])?;
     // The memory can only be built from valid counts.
     if failed.is_empty()
         && let Err(error) = check_memory(&resolved.machine, &models)
     {
-        failed.push(format!("machine, memory standard and mapping must fit together: {error}"));
+        let check = "machine, memory standard and mapping must fit together";
+        failed.push(Problem { check, found: error.to_string() });
     }
-    let (mut out, file) = (stdout(), Path::new(&check.file).display());
-    if failed.is_empty() {
-        let count = resolved.provenance.len();
-        writeln!(out, "{file}: valid, {count} values with their sources")?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    for problem in failed {
-        writeln!(out, "{file}: {problem}")?;
-    }
-    Ok(ExitCode::from(1))
+    let file = Path::new(&check.file).display();
+    let said = if failed.is_empty() {
+        format!("{file}: valid, {} values with their sources\n", resolved.provenance.len())
+    } else {
+        failed.iter().map(|problem| format!("{file}: {problem}\n")).collect()
+    };
+    check.csv.show(&said)?;
+    check.csv.write(&[("checks", failed_table(&check.file, &failed))])?;
+    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The failed checks of `file`; without rows, it is valid.
+fn failed_table(file: &OsStr, failed: &[Problem]) -> Table {
+    let columns: [Column<(&OsStr, &Problem)>; 3] = [
+        ("file", |(file, _)| file.to_string_lossy().into_owned().into()),
+        ("check", |(_, problem)| problem.check.into()),
+        ("found", |(_, problem)| problem.found.clone().into()),
+    ];
+    Table::new(&columns, failed.iter().map(|problem| (file, problem)))
 }
 
 fn run_import(import: &Import) -> Outcome {

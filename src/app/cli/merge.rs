@@ -15,8 +15,7 @@ use crate::{MergeRequest, merge};
 /// Joins folders of `gpumodel sweep` into a new one
 ///
 /// Cells come in the order of the folders, each once; a cell with a record in any of them is
-/// done. Cells that no folder has run are left: sweep the plan into the new folder with
-/// --resume.
+/// done. Cells that no folder has run are left: sweep the plan into the new folder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "EXIT CODES: 0 joined, even if cells failed or are left; 2 a folder that\n\
     holds no sweep or other cells, a damaged file, or cells of several versions.\n\n\

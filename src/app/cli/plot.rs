@@ -14,12 +14,12 @@ use gpumodel_report::results::{
     Analysis, AppNames, Comparison, RecordError, ReferenceTable, alone_once, disambiguate_apps,
     refuse_ambiguous_apps, refuse_duplicate_rows,
 };
-use gpumodel_report::table::wrapped;
+use gpumodel_report::table::{Column, Table};
 
 use super::Outcome;
 use super::output::{check_overwrites, stdout, write_bytes, write_text};
 use super::records::{Records, read_all, sources};
-use super::tables::width;
+use super::tables::{CsvArgument, width};
 
 /// Draws a figure from records alone, as SVG, PDF or PNG.
 #[derive(Debug, Args)]
@@ -97,13 +97,34 @@ pub(crate) struct Arguments {
     /// Draws no title, as without `--title`
     #[arg(long, overrides_with = "title")]
     no_title: bool,
-    /// Also writes the values of a figure that has a table
+    /// Also writes the values of a figure that has a table; with --list, writes the list
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
     /// Lists the figures
-    #[arg(long, exclusive = true)]
+    #[arg(long, conflicts_with_all = OF_DRAWING)]
     list: bool,
 }
+
+/// The arguments that the list does not take.
+const OF_DRAWING: [&str; 17] = [
+    "records",
+    "figure",
+    "output",
+    "app",
+    "reference",
+    "baseline",
+    "metric",
+    "metrics",
+    "order",
+    "rename",
+    "queue",
+    "width",
+    "height",
+    "font",
+    "caption_file",
+    "title",
+    "no_title",
+];
 
 /// Width in columns of a paper.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -114,7 +135,7 @@ enum Columns {
 
 pub(crate) fn run(mut arguments: Arguments) -> Outcome {
     let (Some(name), Some(output)) = (arguments.figure.clone(), arguments.output.clone()) else {
-        return list();
+        return list(CsvArgument::to(arguments.csv));
     };
     let figure = Figure::named(&name)?;
     check(&arguments, figure)?;
@@ -180,14 +201,6 @@ fn arranged(
     };
     if arguments.order.is_empty() && arguments.rename.is_empty() {
         return figure.draw(&input(arguments, records, comparison, &|_| None)?);
-    }
-    let scheme = |(old, _): &&(String, String)| {
-        records.iter().flat_map(|record| &record.coruns).any(|run| run.scheme == *old)
-    };
-    let divides = figure.check(Choice::Baseline).is_ok() && arguments.baseline.is_none();
-    if let Some((old, _)) = arguments.rename.iter().find(scheme).filter(|_| divides) {
-        let why = " is renamed; name the scheme that others are divided by with --baseline".into();
-        return Err(ReportError::Category { name: old.clone(), why });
     }
     let drawing = draw(false, &arguments.rename)?;
     let unchanged = |option, why: String| {
@@ -290,10 +303,14 @@ fn read(
     Ok((records, table))
 }
 
-fn list() -> Outcome {
-    let names = FIGURES.iter().map(|figure| figure.name.len()).max().unwrap_or(0) + 2;
-    let line = |figure: &Figure| format!("{:<names$}{}\n", figure.name, figure.about);
-    let text: String = FIGURES.iter().map(line).collect();
-    stdout().write_all(wrapped(&text, width()).as_bytes())?;
+fn list(csv: CsvArgument) -> Outcome {
+    csv.check(&[], &[], &["figures"])?;
+    let columns: [Column<&Figure>; 2] =
+        [("figure", |figure| figure.name.into()), ("shows", |figure| figure.about.into())];
+    let table = Table::new(&columns, FIGURES).left(&[0, 1]);
+    if !csv.is_stdout() {
+        write!(stdout(), "{}", table.terminal(width()))?;
+    }
+    csv.write(&[("figures", table)])?;
     Ok(ExitCode::SUCCESS)
 }

@@ -109,7 +109,7 @@ fn text(rows: &[SchemeRow], long: bool) -> String {
     if long {
         return format!("{}\n{}", schemes.terminal(width()), parameters(rows).terminal(width()));
     }
-    let list = schemes.cut(&[1, 2]).terminal(width());
+    let list = schemes.dropping(&["from"]).in_lines().terminal(width());
     format!("{list}\n`gpumodel scheme show SCHEME` shows its parameters.\n")
 }
 
@@ -130,7 +130,7 @@ fn summaries(rows: &[SchemeRow]) -> Table {
         ("scheme", |row| row.name.into()),
         ("from", |row| Cell::Cut(row.paper.to_owned(), 50)),
         ("does", |row| {
-            let queue = if row.queue { " (with --queue)" } else { "" };
+            let queue = if row.queue { " (--queue)" } else { "" };
             format!("{}{queue}", row.summary).into()
         }),
     ];

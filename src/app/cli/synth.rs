@@ -12,14 +12,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use gpumodel_core::units::{FolderPurpose, to_u64};
 use gpumodel_report::paper::{Paper, PaperError};
-use gpumodel_report::table::wrapped;
+use gpumodel_report::table::{Column, Table, wrapped};
 use gpumodel_sim::config::{Models, SpecError, Unlisted};
 use gpumodel_trace::workload::{
     self, Compression, FolderReport, Workload, WorkloadError, write_folder,
 };
 
 use super::output::{Verbosity, alert, stdout};
-use super::tables::width;
+use super::tables::{CsvArgument, width};
 use super::traces::replace_traces;
 use super::{Outcome, message};
 
@@ -28,6 +28,7 @@ use super::{Outcome, message};
 #[command(after_help = "\
 Examples:
   gpumodel synth --list                          the workloads that come with the program
+  gpumodel synth --list --csv workloads.csv      the same as a table
   gpumodel synth saxpy -o traces/local/saxpy     one of them
   gpumodel synth my.toml -o out --scale 0.25     a file, with a quarter of its CTAs
   gpumodel convert out -o my.gpt                 the folder as a store
@@ -67,6 +68,9 @@ pub(crate) struct Arguments {
     /// Prints the workloads that come with the program and ends.
     #[arg(long)]
     list: bool,
+
+    #[command(flatten)]
+    csv: CsvArgument,
 }
 
 /// Compression of trace files.
@@ -80,8 +84,9 @@ enum Packing {
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     if arguments.list {
-        return list(arguments.models.as_deref());
+        return list(arguments.models.as_deref(), &arguments.csv);
     }
+    arguments.csv.refuse("workloads", "add --list")?;
     let name = arguments.workload.expect("required without --list");
     let name = match name.to_str() {
         Some(name) => OsStr::new(without_prefix(name)?),
@@ -165,22 +170,38 @@ fn bar(launches: usize) -> ProgressBar {
 type Group<'a> = (Option<&'a Paper>, Vec<&'a str>);
 
 /// Lists names and descriptions; files of the folder `models` take precedence.
-fn list(models: Option<&Path>) -> Outcome {
+fn list(models: Option<&Path>, csv: &CsvArgument) -> Outcome {
+    csv.check(&[], &[], &["workloads"])?;
     let models = &crate::models(models)?;
     let papers = papers(models)?;
     let groups = groups(&papers, models);
     let lengths = groups.iter().flat_map(|(_, names)| names).map(|name| name.len());
     let longest = lengths.max().unwrap_or(0) + 2;
-    let mut text = String::new();
+    let (mut text, mut rows) = (String::new(), Vec::new());
     for (paper, names) in groups {
         writeln!(text, "{}:", heading(paper))?;
         for name in names {
             let workload = load(name, paper, models)?;
-            writeln!(text, "  {name:<longest$}{}", workload.description())?;
+            let about = workload.description().to_owned();
+            writeln!(text, "  {name:<longest$}{about}")?;
+            rows.push((name, paper, about));
         }
     }
-    stdout().write_all(wrapped(&text, width()).as_bytes())?;
+    if !csv.is_stdout() {
+        stdout().write_all(wrapped(&text, width()).as_bytes())?;
+    }
+    csv.write(&[("workloads", table(rows))])?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The list, a row for each workload: its name, the paper that it is of, and what it does.
+fn table(rows: Vec<(&str, Option<&Paper>, String)>) -> Table {
+    let columns: [Column<(&str, Option<&Paper>, String)>; 3] = [
+        ("workload", |(name, ..)| (*name).into()),
+        ("paper", |(_, paper, _)| paper.map_or("", |paper| &paper.name).into()),
+        ("description", |(.., about)| about.clone().into()),
+    ];
+    Table::new(&columns, rows)
 }
 
 /// The papers that have workload models, by name.

@@ -18,11 +18,16 @@ pub(super) struct CsvArgument {
     /// Writes the tables as CSV, with every digit: the first to FILE, each other one next to
     /// it with its name before the ending, as `x-kernels.csv` next to `x.csv`; a device or pipe
     /// gets the first alone; `-` writes it to standard output, and nothing else
-    #[arg(long = "csv", value_name = "FILE")]
+    #[arg(id = "csv", long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 impl CsvArgument {
+    /// Tables to `file`, if there is one.
+    pub(super) fn to(file: Option<PathBuf>) -> Self {
+        Self { file }
+    }
+
     /// Refuses files of tables called `names`, or `others`, that would replace one of `inputs`
     /// or each other, and tables that cannot be written; standard output is for one of them.
     pub(super) fn check(
@@ -41,6 +46,14 @@ impl CsvArgument {
         let own = files.iter().map(|file| ("--csv", Some(file.as_path())));
         check_overwrites(inputs, &others.iter().copied().chain(own).collect::<Vec<_>>())?;
         files.iter().try_for_each(|file| check_file(file).map_err(|error| error.to_string()))
+    }
+
+    /// Refuses the option, which is for the table of `what` alone; `how` the user gets it.
+    pub(super) fn refuse(&self, what: &str, how: &str) -> Result<(), String> {
+        match &self.file {
+            Some(_) => Err(format!("--csv is for the list of {what}: {how}")),
+            None => Ok(()),
+        }
     }
 
     /// The files of tables called `names`.

@@ -66,16 +66,16 @@ pub enum SweepError {
     /// Slurm refuses or does not answer.
     #[error(transparent)]
     Slurm(#[from] SlurmError),
-    /// The folder holds cells, and no option says what to do with them.
+    /// The folder holds cells of another plan, and no option accepts them.
     #[error(
-        "{} holds {cells} cells of an earlier sweep: add --resume to continue it, or name \
-         another folder",
+        "{} holds {cells} cells that are not of this plan: name another folder, or add --force \
+         to keep them there and continue",
         folder.display()
     )]
-    NotEmpty {
+    OtherPlan {
         /// The folder.
         folder: PathBuf,
-        /// Cells there, done or failed.
+        /// Cells of other plans there, done or failed.
         cells: usize,
     },
     /// The output folder of a merge holds other cells.
@@ -96,7 +96,7 @@ pub enum SweepError {
         meanwhile: String,
     },
     /// A file of the sweep's folder cannot be read or written. Existing files are unchanged: the
-    /// sweep can continue with `--resume`.
+    /// same command continues the sweep.
     #[error("cannot write into {}", path.display())]
     Folder {
         /// The file or folder.

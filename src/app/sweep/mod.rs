@@ -43,7 +43,7 @@ pub struct SweepRequest {
     pub plan: PathBuf,
     /// The folder of the sweep.
     pub out: PathBuf,
-    /// Continue in a folder with cells.
+    /// Continue also in a folder with cells that are not of this plan.
     pub resume: bool,
     /// Run failed cells again.
     pub retry_failed: bool,
@@ -244,27 +244,19 @@ struct OpenSweep {
 fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<OpenSweep, SweepError> {
     let plan = Plan::read(&request.plan)?;
     part(request, plan.cells())?;
-    let files = SweepFiles::new(&request.out);
-    let go_on = request.resume || request.retry_failed;
-    if !go_on && (files.begun() || files.ended() > 0) {
-        let (folder, cells) = (request.out.clone(), files.ended());
-        return Err(SweepError::NotEmpty { folder, cells });
-    }
     if !request.mixed_versions {
-        versions::refuse_others(&files)?;
+        versions::refuse_others(&SweepFiles::new(&request.out))?;
     }
     check_writable(&request.out).map_err(SweepError::folder(&request.out))?;
     let folder = SweepFolder::open(&request.out)?;
     let sweep_inputs = sweep_inputs(request, plan, watch).and_then(|(inputs, cells)| {
         let hash = plan_hash(&cells);
         check_hash(request, &hash)?;
+        check_other_cells(request, &cells, watch)?;
         Ok((part(request, cells.len())?, inputs, cells, hash))
     });
     match sweep_inputs {
-        Ok((part, inputs, cells, hash)) => {
-            note_other_cells(request, &cells, watch)?;
-            Ok(OpenSweep { folder, inputs, cells, part, hash })
-        }
+        Ok((part, inputs, cells, hash)) => Ok(OpenSweep { folder, inputs, cells, part, hash }),
         Err(error) => {
             folder.remove_if_empty();
             Err(error)
@@ -272,9 +264,9 @@ fn open(request: &SweepRequest, watch: &dyn SweepWatch) -> Result<OpenSweep, Swe
     }
 }
 
-/// Warns of cells in the folder that are not in the plan; not in jobs, since the submitting
-/// process has warned.
-fn note_other_cells(
+/// Refuses a folder with cells that are not of the plan, or warns of them where they are
+/// accepted; not in jobs, since the submitting process has warned.
+fn check_other_cells(
     request: &SweepRequest,
     cells: &[Cell],
     watch: &dyn SweepWatch,
@@ -284,6 +276,9 @@ fn note_other_cells(
     let listed = if request.plan_hash.is_none() { files.cells()? } else { Vec::new() };
     let other = |cell: &&CellRecord| !own.contains(cell.key.as_str()) && files.has_ended(&cell.key);
     let others = listed.iter().filter(other).count();
+    if others > 0 && !request.resume && !request.retry_failed {
+        return Err(SweepError::OtherPlan { folder: request.out.clone(), cells: others });
+    }
     if others > 0 {
         watch.say(&format!(
             "{} holds {others} cells that are not of this plan: they stay, also in the tables; \

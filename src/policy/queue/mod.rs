@@ -158,7 +158,7 @@ pub const QUEUE_TABLE: &[QueueRow] = &[
     QueueRow {
         name: "ilp",
         paper: ILP_SMRA,
-        summary: "classes that disturb each other least together, the SMs divided evenly",
+        summary: "least disturbing classes together, SMs divided evenly",
         parameters: ilp::PARAMETERS,
         within: "spatial",
         make: Ilp::make,
@@ -166,7 +166,7 @@ pub const QUEUE_TABLE: &[QueueRow] = &[
     QueueRow {
         name: "ilp-smra",
         paper: ILP_SMRA,
-        summary: "classes that disturb each other least together, SMs moved at run time",
+        summary: "least disturbing classes together, SMs moved by smra",
         parameters: ilp::PARAMETERS,
         within: "smra",
         make: Ilp::make,

@@ -51,7 +51,45 @@ impl Area {
             && other.right() <= self.right()
             && other.bottom() <= self.bottom()
     }
+
+    /// The smallest area that holds all of `areas`; `None` where there are none.
+    pub(crate) fn around(areas: &[Self]) -> Option<Self> {
+        let both = |one: Self, other: &Self| {
+            let (x, y) = (one.x.min(other.x), one.y.min(other.y));
+            let (right, bottom) =
+                (one.right().max(other.right()), one.bottom().max(other.bottom()));
+            Self::new(x, y, right - x, bottom - y)
+        };
+        let (first, others) = areas.split_first()?;
+        Some(others.iter().fold(*first, both))
+    }
+
+    /// The part of a straight line that lies within; `None` where that is a point or nothing.
+    pub(crate) fn clipped(&self, [from, to]: Ends) -> Option<Ends> {
+        let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+        let (mut begin, mut end) = (0.0_f64, 1.0_f64);
+        let edges = [
+            (-dx, from.0 - self.x),
+            (dx, self.right() - from.0),
+            (-dy, from.1 - self.y),
+            (dy, self.bottom() - from.1),
+        ];
+        for (slope, room) in edges {
+            if slope < 0.0 {
+                begin = begin.max(room / slope);
+            } else if slope > 0.0 {
+                end = end.min(room / slope);
+            } else if room < 0.0 {
+                return None;
+            }
+        }
+        let at = |share: f64| (from.0 + dx * share, from.1 + dy * share);
+        (begin < end).then(|| [at(begin), at(end)])
+    }
 }
+
+/// Both ends of a straight line.
+pub(crate) type Ends = [(f64, f64); 2];
 
 /// The room within a plot area that is taken.
 #[derive(Debug)]
@@ -146,6 +184,18 @@ impl Placement {
 #[cfg(test)]
 mod tests {
     use super::{Area, Placement};
+
+    #[test]
+    fn a_line_is_clipped_to_an_area() {
+        let area = Area::new(10.0, 10.0, 20.0, 20.0);
+        let clipped = |from, to| area.clipped([from, to]);
+        assert_eq!(clipped((0.0, 0.0), (40.0, 40.0)), Some([(10.0, 10.0), (30.0, 30.0)]));
+        assert_eq!(clipped((20.0, 40.0), (20.0, 25.0)), Some([(20.0, 30.0), (20.0, 25.0)]));
+        assert_eq!(clipped((0.0, 5.0), (40.0, 5.0)), None);
+        assert_eq!(clipped((0.0, 20.0), (10.0, 10.0)), None, "a corner is a point");
+        let around = Area::around(&[area, Area::new(0.0, 20.0, 5.0, 40.0)]);
+        assert_eq!(around, Some(Area::new(0.0, 10.0, 30.0, 50.0)));
+    }
 
     #[test]
     fn labels_avoid_each_other_until_there_is_no_room() {

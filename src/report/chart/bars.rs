@@ -202,23 +202,23 @@ impl<'a> Bars<'a> {
         written: &Values,
     ) -> Vec<Label> {
         let cluster = slot.cluster;
-        let pitch = cluster.pitch(stretch);
+        let width = cluster.pitch(stretch) * 0.88;
         let floor = scale.at(0.0);
         let mut values = Vec::new();
-        let mut x = slot.left;
+        let mut x = slot.left + (slot.pitch - cluster.pitch(stretch)) / 2.0;
         for (place, value) in cluster.values.iter().enumerate() {
             let top = cluster.end_of_bar(place, scale);
             if top < floor {
                 let fill = Fill::of(self.looks.get(place).copied().unwrap_or(place));
                 let upper = cluster.uppers.get(place).copied().flatten().unwrap_or(0.0);
                 let split = scale.at(value.unwrap_or(0.0) - upper);
-                let part = |from: f64, to: f64| Area::new(x, from, pitch * 0.88, to - from);
+                let part = |from: f64, to: f64| Area::new(x, from, width, to - from);
                 layout.canvas.bar(part(split, floor), fill);
                 if split > top {
                     layout.canvas.bar(part(top, split), fill.pale());
                 }
             }
-            let middle = x + pitch * 0.44;
+            let middle = x + width / 2.0;
             if let Some(ends) = cluster.end(place) {
                 whisker(layout, middle, ends, scale);
             }
@@ -226,7 +226,7 @@ impl<'a> Bars<'a> {
             if let (Some(value), true) = (value, self.reported(cluster, stretch)) {
                 values.push(self.value(written, *value, (middle, top), scale));
             }
-            x += pitch;
+            x += slot.pitch;
         }
         values
     }
@@ -411,25 +411,38 @@ impl Cluster {
 #[derive(Clone, Copy, Debug)]
 struct Slot<'a> {
     cluster: &'a Cluster,
-    /// Left edge and width of its bars.
+    /// Left edge and width of its bars, and from one bar to the next.
     left: f64,
     width: f64,
+    pitch: f64,
     /// Room beyond what it needs.
     spare: f64,
 }
 
 impl<'a> Slot<'a> {
-    /// The places of `row` from `left` on, spread over `room`.
+    /// The places of `row` from `left` on, spread over `room`: the bars themselves where there is
+    /// one cluster.
     fn all(row: &'a [Cluster], stretch: f64, (left, room): (f64, f64)) -> Vec<Self> {
+        if let [cluster] = row {
+            return vec![Self::only(cluster, stretch, (left, room))];
+        }
         let widths: f64 = row.iter().map(|cluster| cluster.width(stretch)).sum();
         let spare = ((room - widths) / float(row.len())).max(0.0);
         let mut end = left;
         let slot = |cluster: &'a Cluster| {
             let left = end + cluster.gap() + (spare - GAP) / 2.0;
             end += cluster.width(stretch) + spare;
-            Self { cluster, left, width: cluster.bars() * stretch, spare }
+            let pitch = cluster.pitch(stretch);
+            Self { cluster, left, width: cluster.bars() * stretch, pitch, spare }
         };
         row.iter().map(slot).collect()
+    }
+
+    /// The place of the only cluster of a row.
+    fn only(cluster: &'a Cluster, stretch: f64, (left, room): (f64, f64)) -> Self {
+        let width = (room - cluster.gap()).max(cluster.bars() * stretch);
+        let pitch = width / float(cluster.values.len().max(1));
+        Self { cluster, left: left + cluster.gap() / 2.0, width, pitch, spare: 0.0 }
     }
 
     /// Its name, which may take the width of its bars and the room next to them.
@@ -531,6 +544,13 @@ mod tests {
         let spread = Slot::all(&row, 1.0, (100.0, 140.0));
         let last = &spread[2];
         assert!((last.left + last.width + 15.0 - 240.0).abs() < 1e-9, "the row is filled");
+    }
+
+    #[test]
+    fn the_bars_of_an_only_cluster_fill_the_row() {
+        let row = [Cluster::new("", vec![Some(1.0); 4], false)];
+        let slots = Slot::all(&row, 1.0, (100.0, 210.0));
+        assert_eq!((slots[0].left, slots[0].width, slots[0].pitch), (105.0, 200.0, 50.0));
     }
 
     #[test]

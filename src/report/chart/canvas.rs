@@ -118,6 +118,21 @@ impl Canvas {
         }
     }
 
+    /// Filled rectangles that are one shape: the lines of its hatch run from one into the next.
+    pub(crate) fn shape(&mut self, parts: &[Area], fill: Fill) {
+        let Some(whole) = Area::around(parts) else { return };
+        parts.iter().for_each(|part| self.marks.push(Mark::Box(*part, fill.colour)));
+        for line in fill.hatch.lines(&whole) {
+            for ends in line.windows(2) {
+                for part in parts {
+                    if let Some(line) = part.clipped([ends[0], ends[1]]) {
+                        self.line(line.to_vec(), INK, fill.hatch.stroke());
+                    }
+                }
+            }
+        }
+    }
+
     /// The frame of a rectangle.
     pub(crate) fn frame(&mut self, area: &Area, colour: Colour, width: f64) {
         let (left, top, right, bottom) = (area.x, area.y, area.right(), area.bottom());

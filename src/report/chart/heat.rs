@@ -88,14 +88,22 @@ pub(crate) fn explain(layout: &mut Layout, shades: &Shades, (low, high): (f64, f
     layout.skip(38.0);
 }
 
-/// From pale over blue to nearly black, each with its share of the range. Luminance falls all
-/// the way, with a step over the shades on which neither dark nor light text stands out well.
-const STOPS: [(f64, Colour); 4] = [
-    (0.0, Colour(0xf4, 0xf8, 0xfc)),
-    (0.5, Colour(0x9f, 0xcb, 0xe8)),
-    (0.501, Colour(0x27, 0x74, 0xad)),
-    (1.0, Colour(0x04, 0x26, 0x45)),
+/// From pale over blue to nearly black, in steps of the same lightness (L* of CIELAB).
+const STOPS: [Colour; 9] = [
+    Colour(0xf4, 0xf8, 0xfc),
+    Colour(0xc0, 0xde, 0xf6),
+    Colour(0x90, 0xc4, 0xe9),
+    Colour(0x66, 0xa8, 0xd8),
+    Colour(0x40, 0x8d, 0xc1),
+    Colour(0x1f, 0x72, 0xa6),
+    Colour(0x02, 0x58, 0x89),
+    Colour(0x00, 0x3e, 0x67),
+    Colour(0x04, 0x26, 0x45),
 ];
+
+/// Dark text over a shade: darker than other text, which has too little contrast with those in
+/// the middle.
+const BLACK: Colour = Colour(0, 0, 0);
 
 /// Shades from a low to a high value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,9 +122,10 @@ impl Shades {
     pub(crate) fn of(&self, value: f64) -> Colour {
         let share = (value - self.low) / (self.high - self.low);
         let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
-        let place = STOPS[1..STOPS.len() - 1].iter().filter(|stop| stop.0 <= share).count();
-        let ((start, from), (end, to)) = (STOPS[place], STOPS[place + 1]);
-        let part = (share - start) / (end - start);
+        let last = STOPS.len() - 2;
+        let along = share * float(STOPS.len() - 1);
+        let place = (0..last).take_while(|&place| float(place + 1) <= along).count();
+        let (from, to, part) = (STOPS[place], STOPS[place + 1], along - float(place));
         let mix = |a: u8, b: u8| byte(f64::from(a) + (f64::from(b) - f64::from(a)) * part);
         Colour(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
     }
@@ -129,7 +138,7 @@ impl Colour {
             let (a, b) = (self.luminance(), other.luminance());
             (a.max(b) + 0.05) / (a.min(b) + 0.05)
         };
-        if contrast(INK) >= contrast(PAPER) { INK } else { PAPER }
+        if contrast(BLACK) >= contrast(PAPER) { BLACK } else { PAPER }
     }
 
     /// Relative luminance from 0 to 1, after WCAG 2.1.
@@ -149,7 +158,7 @@ fn byte(value: f64) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Colour, INK, PAPER, Shades};
+    use super::{BLACK, Colour, PAPER, Shades};
 
     #[test]
     fn more_is_darker_and_text_stands_out() {
@@ -159,13 +168,23 @@ mod tests {
         assert!(light.windows(2).all(|two| two[0] > two[1]), "{light:?}");
         assert_eq!(shades.of(-5.0), shades.of(1.0));
         assert_eq!(shades.of(f64::NAN), shades.of(1.0));
-        assert_eq!((shades.of(1.0).text(), shades.of(3.0).text()), (INK, PAPER));
+        assert_eq!((shades.of(1.0).text(), shades.of(3.0).text()), (BLACK, PAPER));
         assert!((PAPER.luminance() - 1.0).abs() < 1e-9 && Colour(0, 0, 0).luminance() < 1e-9);
         let contrast = |colour: Colour| {
             let (a, b) = (colour.luminance(), colour.text().luminance());
             (a.max(b) + 0.05) / (a.min(b) + 0.05)
         };
         let least = (0..=200).map(|step| contrast(shades.of(1.0 + f64::from(step) * 0.01)));
-        assert!(least.fold(f64::MAX, f64::min) > 3.9, "legible on every shade");
+        assert!(least.fold(f64::MAX, f64::min) >= 4.5, "WCAG's AA on every shade");
+    }
+
+    #[test]
+    fn equal_steps_of_a_value_are_equal_steps_of_lightness() {
+        let shades = Shades::new(0.0, 1.0);
+        let lightness =
+            |step: u32| 116.0 * shades.of(f64::from(step) / 32.0).luminance().cbrt() - 16.0;
+        let steps: Vec<f64> = (0..32).map(|step| lightness(step) - lightness(step + 1)).collect();
+        let mean = steps.iter().sum::<f64>() / 32.0;
+        assert!(steps.iter().all(|step| (step / mean - 1.0).abs() < 0.25), "{steps:?}");
     }
 }

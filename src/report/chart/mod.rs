@@ -28,7 +28,9 @@ pub(crate) use canvas::{LINES, Label, LineLook};
 pub(crate) use heat::{Shades, explain, heads, shaded};
 pub(crate) use layout::{Entry, LABEL, Layout, NOTE, Swatch};
 pub(crate) use panels::{CountPlot, Panel, RANKED, Ranks, panels};
-pub(crate) use style::{Colour, Fill, HATCHED, INK, LOOKS, Marker, PAPER, REST, SOFT_INK, look};
+pub(crate) use style::{
+    Colour, Fill, HATCHED, INK, LOOKS, Marker, PAPER, POINT_LOOKS, REST, SOFT_INK, look,
+};
 pub(crate) use text::{
     Anchor, fit, fit_heavy, heavy_width, left_of, lines_height, lines_of, name_room, text_width,
     write_left,

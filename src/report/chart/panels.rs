@@ -67,6 +67,8 @@ pub(crate) fn panels(layout: &mut Layout, names: &[String], height: f64) -> Vec<
 pub(crate) const RANKED: usize = 2 * LINES;
 /// Marks on a line, about.
 const MARKS: usize = 6;
+/// Between the first or the last rank and the edge of a panel.
+const EDGE: f64 = 6.0;
 
 /// Series of sorted values in one panel; what is infinite has a rank and no place.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +88,7 @@ impl Ranks<'_> {
         let area = &panel.area;
         let most = to_u32(self.series.iter().map(Vec::len).max().unwrap_or(1)).max(1);
         let (low, high) = self.ends();
-        let x = Scale::linear(0.5, f64::from(most), area.x, area.right() - 5.0);
+        let x = across_ranks(most, area);
         let y = Scale::linear(low, high, area.bottom(), area.y);
         let title = if panel.last { title } else { "" };
         counts(&mut layout.canvas, area, &x, most, title);
@@ -119,6 +121,13 @@ impl Ranks<'_> {
         let room = (0.06 * (high - low)).max(0.04 * high);
         ((low - room).max(0.0), high + room)
     }
+}
+
+/// The ranks up to `most` from edge to edge, with room for half a mark; the only one in the
+/// middle.
+fn across_ranks(most: u32, area: &Area) -> Scale {
+    let (low, high) = if most > 1 { (1.0, f64::from(most)) } else { (0.5, 1.5) };
+    Scale::linear(low, high, area.x + EDGE, area.right() - EDGE)
 }
 
 /// A plot of values against a whole number, as wide as the layout.
@@ -163,7 +172,7 @@ impl CountPlot {
 
 #[cfg(test)]
 mod tests {
-    use super::{Layout, Ranks, panels};
+    use super::{Area, Layout, Ranks, across_ranks, panels};
     use crate::chart::{Sheet, Width};
 
     #[test]
@@ -188,6 +197,13 @@ mod tests {
                 assert_eq!(panel.last, !panels.iter().any(below));
             }
         }
+    }
+
+    #[test]
+    fn ranks_lie_from_edge_to_edge() {
+        let area = Area::new(100.0, 0.0, 200.0, 50.0);
+        let ends = |most| [1.0, f64::from(most)].map(|rank| across_ranks(most, &area).at(rank));
+        assert_eq!((ends(2), ends(9), ends(1)), ([106.0, 294.0], [106.0, 294.0], [200.0, 200.0]));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use Course::{Falling, Level, Rising, Upright};
 
 use super::Area;
+use super::area::Ends;
 
 /// A colour as red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,9 +116,6 @@ pub(crate) struct Hatch {
 
 /// Smaller areas have no lines: a few strokes of a hatch say nothing and blacken the colour.
 const LEAST: f64 = 4.0;
-
-/// Both ends of a line.
-type Ends = [(f64, f64); 2];
 
 const HATCHES: [Hatch; HATCHED] = [
     Hatch::PLAIN,
@@ -290,6 +288,12 @@ pub(crate) enum Marker {
     Wedge,
     /// Two crossed bars, upright and level.
     Plus,
+    /// A star with five points.
+    Star,
+    /// Two triangles that meet in the middle, left and right.
+    Bowtie,
+    /// A low rectangle.
+    Slab,
 }
 
 const MARKERS: [Marker; 7] = [
@@ -302,6 +306,24 @@ const MARKERS: [Marker; 7] = [
     Marker::Plus,
 ];
 
+/// Points of a plot that differ in colour and in shape: the palette, then darker ones after
+/// P. Tol, "Colour schemes" (2021).
+const POINTS: [(Marker, Colour); 10] = [
+    (Marker::Circle, PALETTE[0]),
+    (Marker::Square, PALETTE[1]),
+    (Marker::Triangle, PALETTE[2]),
+    (Marker::Diamond, PALETTE[3]),
+    (Marker::Cross, PALETTE[4]),
+    (Marker::Wedge, PALETTE[5]),
+    (Marker::Plus, Colour(0x88, 0x22, 0x55)),
+    (Marker::Star, Colour(0x33, 0x22, 0x88)),
+    (Marker::Bowtie, Colour(0x99, 0x99, 0x33)),
+    (Marker::Slab, PALETTE[6]),
+];
+
+/// Points before a shape and a colour come again.
+pub(crate) const POINT_LOOKS: usize = POINTS.len();
+
 /// Half the width of a crossed bar, and half its length.
 const BAR: (f64, f64) = (0.42, 1.25);
 
@@ -310,6 +332,12 @@ impl Marker {
     /// same as outlines.
     pub(crate) fn of(index: usize) -> (Self, bool) {
         (MARKERS[index % MARKERS.len()], (index / MARKERS.len()).is_multiple_of(2))
+    }
+
+    /// The shape of point number `index` of a plot without lines, and its colour: each of
+    /// [`POINT_LOOKS`] has its own.
+    pub(crate) fn of_point(index: usize) -> (Self, Colour) {
+        POINTS[index % POINT_LOOKS]
     }
 
     /// Its corners around the point (`x`, `y`), where a circle has `radius`; a circle has
@@ -322,10 +350,23 @@ impl Marker {
             Self::Diamond => vec![(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)],
             Self::Wedge => vec![(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)],
             Self::Plus => crossed(),
+            Self::Star => star(),
+            Self::Bowtie => vec![(-1.2, -1.0), (1.2, 1.0), (1.2, -1.0), (-1.2, 1.0)],
+            Self::Slab => vec![(-1.3, -0.55), (1.3, -0.55), (1.3, 0.55), (-1.3, 0.55)],
             Self::Cross => crossed().into_iter().map(slanting).collect(),
         };
         corners.into_iter().map(|(dx, dy)| (x + radius * dx, y + radius * dy)).collect()
     }
+}
+
+/// The corners of a star that stands on two points.
+fn star() -> Vec<(f64, f64)> {
+    let corner = |place: u8| {
+        let turn = f64::from(place) * std::f64::consts::PI / 5.0;
+        let radius = if place.is_multiple_of(2) { 1.4 } else { 0.58 };
+        (radius * turn.sin(), -radius * turn.cos())
+    };
+    (0..10).map(corner).collect()
 }
 
 /// The corners of an upright and a level bar.
@@ -348,7 +389,19 @@ fn slanting((x, y): (f64, f64)) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Area, Fill, HATCHED, Hatch, INK, LOOKS, MARKERS, Marker, PALETTE, dashes, look};
+    use super::{
+        Area, Fill, HATCHED, Hatch, INK, LOOKS, MARKERS, Marker, PALETTE, POINT_LOOKS, dashes, look,
+    };
+
+    #[test]
+    fn points_have_a_colour_and_a_shape_of_their_own() {
+        let points: Vec<_> = (0..POINT_LOOKS).map(Marker::of_point).collect();
+        for (i, (marker, colour)) in points.iter().enumerate() {
+            assert!(points[..i].iter().all(|other| other.0 != *marker && other.1 != *colour));
+            let corners = marker.corners((0.0, 0.0), 1.0);
+            assert!(corners.iter().all(|(x, y)| x.abs() <= 1.5 && y.abs() <= 1.5), "{marker:?}");
+        }
+    }
 
     #[test]
     fn eight_plain_fills_differ() {

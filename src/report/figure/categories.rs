@@ -102,7 +102,7 @@ pub fn order(records: &mut [Analysis], order: &[String], last: bool) -> Result<(
         record.queues.sort_by_key(|run| either(&run.label, &run.scheme));
     }
     records.sort_by_key(|record| {
-        let alone = record.solo.first().map_or(String::new(), |app| app.app.clone());
+        let alone = only_app(record).map_or(String::new(), str::to_owned);
         let names = [
             (Kind::Scheme, mix_name(record)),
             (Kind::App, alone),
@@ -114,10 +114,25 @@ pub fn order(records: &mut [Analysis], order: &[String], last: bool) -> Result<(
     Ok(())
 }
 
-/// The place of a kernel in an order as [`order`] takes it: what it does not name comes behind
-/// what it does, or before where that comes last.
-pub(super) fn kernel_rank(order: &[String], last: bool, name: &str) -> usize {
-    rank(order, last, Kind::Kernel, name)
+/// The place of an application in an order as [`order`] takes it: what it does not name comes
+/// behind what it does, or before where that comes last.
+pub(super) fn app_rank(order: &[String], last: bool, name: &str) -> usize {
+    rank(order, last, Kind::App, name)
+}
+
+/// The same of a kernel of an application: a kernel that is not named has its application's.
+pub(super) fn kernel_rank(order: &[String], last: bool, (app, name): (&str, &str)) -> usize {
+    match rank(order, last, Kind::Kernel, name) {
+        unnamed if unnamed == order.len() => app_rank(order, last, app),
+        named => named,
+    }
+}
+
+/// The application of a record: the first alone, else that of runs of one.
+fn only_app(record: &Analysis) -> Option<&str> {
+    let run = || record.coruns.first().filter(|run| run.apps.len() == 1);
+    let first = record.solo.first().map(|app| app.app.as_str());
+    first.or_else(|| Some(run()?.apps[0].app.as_str()))
 }
 
 fn rank(order: &[String], last: bool, kind: Kind, name: &str) -> usize {

@@ -26,13 +26,14 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let missing = "no scheme of the record sampled speeds against CTAs";
     ensure(!found.is_empty(), missing)?;
     let mut layout = input.layout("Speed against CTAs per SM, and the choice");
-    layout.legend(&Entry::marks(&apps(&found)));
-    let names = apps(&found);
+    let mut names = apps(&found);
+    names.sort_by_key(|app| input.app_rank(app));
+    layout.legend(&Entry::marks(&names));
     for (name, decision) in &found {
         let reason = with_short_names(&decision.reason, &names);
         layout.note(&format!("{name}, cycle {}: {reason}.", grouped(decision.cycle)));
         layout.skip(3.0);
-        panel(&mut layout, decision);
+        panel(&mut layout, decision, &names);
     }
     let chosen = |curve: &CurveRecord| curve.chosen > 0;
     let any = found.iter().flat_map(|(_, decision)| &decision.curves).any(chosen);
@@ -83,19 +84,21 @@ fn points(record: &CurveRecord) -> Vec<(u32, f64)> {
     numbered.filter_map(|(ctas, share)| Some((ctas, share.filter(|s| s.is_finite())?))).collect()
 }
 
-/// Every application that a curve is about, in the order of the legend.
+/// Every application that a curve is about.
 fn apps<'a>(found: &[(&String, &'a DecisionRecord)]) -> Vec<&'a str> {
     let curves = found.iter().flat_map(|(_, decision)| &decision.curves);
     distinct(curves.map(|curve| curve.app.as_str()))
 }
 
-fn panel(layout: &mut Layout, decision: &DecisionRecord) {
+/// The curves of a decision, each in the look of its application's place in `apps`.
+fn panel(layout: &mut Layout, decision: &DecisionRecord, apps: &[&str]) {
     let curves = curves(decision);
     let most = curves.iter().map(|curve| curve.most).max();
     let level = |area: &Area| Scale::linear(0.0, 1.05, area.bottom(), area.y);
     let plot = CountPlot::new(layout, most, "CTAs per SM", level, "normalised speed");
-    for (index, curve) in curves.iter().enumerate() {
-        draw_curve(layout, curve, &plot, index);
+    for curve in &curves {
+        let place = apps.iter().position(|app| *app == curve.record.app);
+        draw_curve(layout, curve, &plot, place.unwrap_or(apps.len()));
     }
     plot.finish(layout, 42.0);
 }

@@ -28,7 +28,7 @@ struct Row<'a> {
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let machines = input.mixes_by_machine()?;
     let schemes = &machines[0].schemes;
-    let baseline = baseline(schemes, input.baseline, &[], "ran")?;
+    let baseline = baseline(input, schemes, &[], "ran")?;
     let part = |part| Row::all(part, baseline);
     let parts: Vec<Part<'_>> =
         machines.iter().map(part).filter(|part| !part.1.is_empty()).collect();

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::categories::kernel_rank;
+use super::categories::{app_rank, kernel_rank};
 use super::{Missing, NO_CORUN, NO_MIX};
 use crate::ReportError;
 use crate::chart::{Layout, Sheet};
@@ -11,7 +11,7 @@ use crate::kernels::{Group, Profile, cause_words, profiles, ranked_groups};
 use crate::look::scheme_looks;
 use crate::mix::{MixesByScheme, mix_names, scheme_names};
 use crate::results::{
-    Analysis, AppRecord, CoRun, Comparison, KernelRecord, MachineRecord, UnitShares,
+    Analysis, AppRecord, CoRun, CoRunApp, Comparison, KernelRecord, MachineRecord, UnitShares,
 };
 use crate::solo_run::SoloRun;
 
@@ -45,7 +45,7 @@ pub struct FigureInput<'a> {
     stretch: f64,
     /// What renamed categories are called in the records, by their new names.
     before: Option<&'a BTreeMap<String, String>>,
-    /// Kernels that come first, or last and in the opposite order.
+    /// Applications and kernels that come first, or last and in the opposite order.
     order: (&'a [String], bool),
     published: Option<&'a BTreeMap<String, [f64; 2]>>,
 }
@@ -132,21 +132,40 @@ impl<'a> FigureInput<'a> {
         Self { before: Some(before), ..self }
     }
 
-    /// With the kernels that `order` names first where a figure shows kernels, or last, as
-    /// [`order`](super::order()) does with the rest.
+    /// With the kernels and the applications of co-runs that `order` names first where a figure
+    /// shows them, or last, as [`order`](super::order()) does with the rest.
     #[must_use]
     pub fn ordered(self, order: &'a [String], last: bool) -> Self {
         Self { order: (order, last), ..self }
     }
 
-    /// The place of a kernel in the order that was asked for.
-    pub(super) fn kernel_rank(&self, kernel: &str) -> usize {
-        kernel_rank(self.order.0, self.order.1, self.before(kernel))
+    /// The place of a kernel of the chosen application number `app` in the order that was asked
+    /// for.
+    pub(super) fn kernel_rank(&self, app: usize, kernel: &str) -> usize {
+        let app = self.apps.get(app).map_or("", |(_, app)| app.app.as_str());
+        kernel_rank(self.order.0, self.order.1, (self.before(app), self.before(kernel)))
+    }
+
+    /// The place of an application in the order that was asked for.
+    pub(super) fn app_rank(&self, app: &str) -> usize {
+        app_rank(self.order.0, self.order.1, self.before(app))
+    }
+
+    /// The places of the applications of a run, in the order that was asked for.
+    pub(super) fn places(&self, run: &CoRun) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..run.apps.len()).collect();
+        places.sort_by_key(|&place| self.app_rank(&run.apps[place].app));
+        places
+    }
+
+    /// The applications of a run in the order that was asked for.
+    pub(super) fn in_order<'r>(&self, run: &'r CoRun) -> Vec<&'r CoRunApp> {
+        self.places(run).into_iter().map(|place| &run.apps[place]).collect()
     }
 
     /// The kernels of the chosen applications, all beyond `most` as one group.
     pub(super) fn groups(&self, most: usize) -> Vec<Group> {
-        ranked_groups(&self.apps, most, |kernel| self.kernel_rank(kernel))
+        ranked_groups(&self.apps, most, |app, kernel| self.kernel_rank(app, kernel))
     }
 
     /// The profiles of the kernels of the chosen applications, and how many beyond `most` are
@@ -156,7 +175,7 @@ impl<'a> FigureInput<'a> {
         most: usize,
         of: impl Fn(&KernelRecord) -> Option<UnitShares>,
     ) -> (Vec<Profile>, usize) {
-        profiles(&self.apps, most, |kernel| self.kernel_rank(kernel), of)
+        profiles(&self.apps, most, |app, kernel| self.kernel_rank(app, kernel), of)
     }
 
     /// The new name of a class, or of what else keeps its name in the records.

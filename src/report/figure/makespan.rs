@@ -56,7 +56,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         return Err(missing.into());
     }
     let schemes = distinct(mixes.iter().flat_map(|mix| &mix.runs).map(|run| run.scheme.clone()));
-    let baseline = &schemes[baseline(&schemes, input.baseline, &USUAL, "finished")?];
+    let baseline = &schemes[baseline(input, &schemes, &USUAL, "finished")?];
     let gains: Vec<Vec<Option<Gain>>> = mixes
         .iter()
         .map(|mix| schemes.iter().map(|scheme| mix.gain(scheme, baseline)).collect())

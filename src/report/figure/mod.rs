@@ -362,17 +362,17 @@ const MORE_APPS: &str = "applications are not drawn; choose with --app NAME";
 const MORE_KERNELS: &str = "kernels, with fewer cycles, are not drawn";
 const MORE_MIXES: &str = "mixes are in the mean and not drawn";
 
-/// The place of the baseline among `schemes`: the one `asked` for, else the first of `usual`
-/// that some mix `ran` under, else the first of all.
+/// The place of the baseline among `schemes`: the one that `input` asks for, else the first of
+/// `usual`, by the records' names, that some mix `ran` under, else the first of all.
 fn baseline(
+    input: &FigureInput<'_>,
     schemes: &[String],
-    asked: Option<&str>,
     usual: &[&str],
     ran: &str,
 ) -> Result<usize, Missing> {
     let place = |name: &str| schemes.iter().position(|scheme| scheme == name);
-    let Some(name) = asked else {
-        return Ok(usual.iter().find_map(|name| place(name)).unwrap_or(0));
+    let Some(name) = input.baseline else {
+        return Ok(usual.iter().find_map(|name| place(input.shown(name))).unwrap_or(0));
     };
     let missing =
         || format!("no mix {ran} under {name}; the schemes are {}", schemes.join(", ")).into();

@@ -65,7 +65,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let records = input.mixes()?;
     let metric = metric(&METRICS, |metric| metric.name, input.metric)?;
     let schemes = distinct(records.iter().flat_map(|record| scheme_names(&record.coruns)));
-    let baseline = baseline(&schemes, input.baseline, &[USUAL], "ran")?;
+    let baseline = baseline(input, &schemes, &[USUAL], "ran")?;
     let rows = rows(&records, &schemes, &schemes[baseline], metric);
     if rows.iter().all(|row| row.shares.iter().flatten().count() == 0) {
         let missing = format!("no mix has a value under {}", schemes[baseline]);

@@ -30,6 +30,8 @@ struct Panel<'a> {
     name: String,
     run: &'a CoRun,
     stretches: Vec<Stretch>,
+    /// The places of its applications, from below.
+    places: Vec<usize>,
 }
 
 /// A time in which ownership stays as it is.
@@ -67,7 +69,7 @@ struct Totals {
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let record = input.mix()?;
     let totals = Totals::of(record);
-    let panels = panels(record, totals);
+    let panels = panels(input, record, totals);
     ensure(!panels.is_empty(), MISSING)?;
     let mut layout = input.layout("Owners of SMs and memory channels over time");
     layout.legend(&entries(&panels));
@@ -86,9 +88,10 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
 
 /// The applications in their colours, and what they share.
 fn entries(panels: &[Panel<'_>]) -> Vec<Entry> {
-    let apps = panels.iter().map(|panel| &panel.run.apps).max_by_key(|apps| apps.len());
-    let names = apps.into_iter().flatten().map(|app| app.app.as_str());
-    let entry = |(i, name): (usize, &str)| Entry::new(Swatch::Fill(Fill::flat(i)), name);
+    let most = panels.iter().max_by_key(|panel| panel.places.len());
+    let app = |panel: &Panel<'_>, place: usize| panel.run.apps[place].app.clone();
+    let names = most.into_iter().flat_map(|one| one.places.iter().map(move |&at| app(one, at)));
+    let entry = |(i, name): (usize, String)| Entry::new(Swatch::Fill(Fill::flat(i)), name);
     let stretches = panels.iter().flat_map(|panel| &panel.stretches);
     let shared = stretches.clone().any(|one| one.sms.shared > 0 || one.channels.shared > 0);
     let shared = shared.then(|| Entry::new(Swatch::Fill(Fill::plain(REST)), "shared"));
@@ -96,11 +99,12 @@ fn entries(panels: &[Panel<'_>]) -> Vec<Entry> {
 }
 
 /// The co-runs whose plans divide SMs.
-fn panels(record: &Analysis, totals: Totals) -> Vec<Panel<'_>> {
+fn panels<'a>(input: &FigureInput<'_>, record: &'a Analysis, totals: Totals) -> Vec<Panel<'a>> {
     let panel = |(name, run): (String, _)| {
         let stretches = stretches(run, totals);
         let any = |one: &Stretch| one.sms != Division::of_none(run.apps.len());
-        stretches.iter().any(any).then_some(Panel { name, run, stretches })
+        let places = input.places(run);
+        stretches.iter().any(any).then_some(Panel { name, run, stretches, places })
     };
     scheme_names(&record.coruns).into_iter().zip(&record.coruns).filter_map(panel).collect()
 }
@@ -205,9 +209,9 @@ impl Division {
         }
     }
 
-    /// The parts from below: a fill and how many.
-    fn parts(&self) -> impl Iterator<Item = (Fill, u64)> {
-        let own = self.own.iter().enumerate().map(|(app, count)| (Fill::flat(app), *count));
+    /// The parts from below, applications in the order `places`: a fill and how many.
+    fn parts(&self, places: &[usize]) -> impl Iterator<Item = (Fill, u64)> {
+        let own = places.iter().enumerate().map(|(at, app)| (Fill::flat(at), self.own[*app]));
         own.chain([(Fill::plain(REST), self.shared)]).filter(|(_, count)| *count > 0)
     }
 }
@@ -259,7 +263,7 @@ impl Panel<'_> {
             let Some((from, to)) = bar_row.add(ends.0, ends.1) else { continue };
             let beyond = (to + SEAM).min(area.right());
             let mut below = 0_u64;
-            for (fill, count) in of(first).parts() {
+            for (fill, count) in of(first).parts(&self.places) {
                 let above = below.saturating_add(count);
                 let (top, bottom) = (level.at(float(above)), level.at(float(below)));
                 layout.canvas.fill(Area::new(from, top, beyond - from, bottom - top), fill);

@@ -14,9 +14,8 @@ const RIGHT: f64 = 14.0;
 const NUMBERS: f64 = 26.0;
 /// Schemes that are drawn.
 const SCHEMES: usize = 12;
-/// Classes with a fill of their own, hatched and flat; the rest share one.
+/// Classes with a fill of their own; the rest share one.
 const CLASSES: usize = 14;
-const FLAT: usize = 7;
 /// They, the rest and jobs without a class differ without colour.
 const _: () = assert!(CLASSES + 2 <= HATCHED);
 
@@ -32,8 +31,6 @@ pub(super) struct QueueTimeline<'a> {
     looks: Vec<usize>,
     shown: Vec<String>,
     end: u64,
-    /// Fills without lines, for areas too small for them.
-    flat: bool,
     sheet: Sheet,
 }
 
@@ -64,38 +61,24 @@ impl<'a> QueueTimeline<'a> {
             return Err(format!("nothing of {queue} took time").into());
         }
         let classes = classes(record, &refs);
-        let (flat, sheet, queues, looks) = (false, input.sheet, known.len(), class_looks(&classes));
+        let (sheet, queues, looks) = (input.sheet, known.len(), class_looks(&classes));
         let shown = classes.iter().map(|class| input.shown(class).to_owned()).collect();
-        Ok(Self { record, queue, queues, runs, classes, looks, shown, end, flat, sheet })
-    }
-
-    /// The same with fills without lines.
-    pub(super) fn flat(self) -> Self {
-        Self { flat: true, ..self }
+        Ok(Self { record, queue, queues, runs, classes, looks, shown, end, sheet })
     }
 
     /// The fill of the class at `place`; `None` where it shares that of the rest.
     fn own(&self, place: usize) -> Option<Fill> {
-        let fill = Fill::of(self.looks[place]);
-        match self.flat {
-            true => (place < FLAT).then(|| Fill::plain(fill.colour)),
-            false => (place < CLASSES).then_some(fill),
-        }
+        (place < CLASSES).then(|| Fill::of(self.looks[place]))
     }
 
     /// Classes without a fill of their own.
     fn others(&self) -> Fill {
-        self.spare(CLASSES, SOFT_INK)
+        Fill::of(CLASSES).over(SOFT_INK)
     }
 
     /// Who was not classified.
     fn unclassified(&self) -> Fill {
-        self.spare(CLASSES + 1, REST)
-    }
-
-    /// A fill that no class has.
-    fn spare(&self, place: usize, colour: Colour) -> Fill {
-        if self.flat { Fill::plain(colour) } else { Fill::of(place).over(colour) }
+        Fill::of(CLASSES + 1).over(REST)
     }
 
     /// A layout with the title and the classes.

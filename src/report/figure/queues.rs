@@ -37,7 +37,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let panels = panels(input.records);
     ensure(!panels.is_empty(), NO_QUEUE)?;
     let metric = metric(&METRICS, |metric| metric.name, input.metric)?;
-    let baseline = baseline(&panels, input.baseline)?;
+    let baseline = baseline(input, &panels)?;
     let gains = |panel: &Panel<'_>| Gains {
         title: panel.title(),
         group_size: panel.group_size,
@@ -61,9 +61,10 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     Ok(layout.finish(&input.footer()).with_csv(table(metric, &all)))
 }
 
-/// The baseline: what was asked for, where some queue ran under it.
-fn baseline<'a>(panels: &[Panel<'_>], asked: Option<&'a str>) -> Result<&'a str, Missing> {
-    let name = asked.unwrap_or(BASELINE);
+/// The baseline: what was asked for, else the usual one as it is shown, where some queue ran
+/// under it.
+fn baseline<'n>(input: &'n FigureInput<'_>, panels: &[Panel<'_>]) -> Result<&'n str, Missing> {
+    let name = input.baseline.unwrap_or_else(|| input.shown(BASELINE));
     let named = panels.iter().flat_map(Panel::named);
     let known = distinct(named.map(|named| named.name.to_string()));
     let is = |scheme: &String| scheme == name || scheme.split(':').next() == Some(name);

@@ -44,11 +44,13 @@ struct Panel<'a> {
     name: String,
     run: &'a CoRun,
     grid: &'a ResidencyRecord,
+    /// The places of its applications, from below.
+    places: Vec<usize>,
 }
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let record = input.mix()?;
-    let panels = panels(record);
+    let panels = panels(input, record);
     ensure(!panels.is_empty(), "the co-runs do not say which CTAs were where")?;
     let mut layout = input.layout("Applications on the SMs over time, by sharing scheme");
     layout.legend(&entries(&panels));
@@ -75,14 +77,15 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
 
 /// The applications in their colours.
 fn entries(panels: &[Panel<'_>]) -> Vec<Entry> {
-    let apps = panels.iter().map(|panel| &panel.run.apps).max_by_key(|apps| apps.len());
-    let names = apps.into_iter().flatten().map(|app| app.app.as_str());
-    let entry = |(i, name): (usize, &str)| Entry::new(Swatch::Fill(Fill::flat(i)), name);
+    let most = panels.iter().max_by_key(|panel| panel.places.len());
+    let app = |panel: &Panel<'_>, place: usize| panel.run.apps[place].app.clone();
+    let names = most.into_iter().flat_map(|one| one.places.iter().map(move |&at| app(one, at)));
+    let entry = |(i, name): (usize, String)| Entry::new(Swatch::Fill(Fill::flat(i)), name);
     names.enumerate().map(entry).collect()
 }
 
 /// The co-runs that say which CTAs were where.
-fn panels(record: &Analysis) -> Vec<Panel<'_>> {
+fn panels<'a>(input: &FigureInput<'_>, record: &'a Analysis) -> Vec<Panel<'a>> {
     let panel = |(name, run): (String, _)| {
         let run: &CoRun = run;
         let grid = run.residency.as_ref().filter(|grid| grid.interval_cycles > 0)?;
@@ -90,7 +93,8 @@ fn panels(record: &Analysis) -> Vec<Panel<'_>> {
         held.then_some((name, run, grid))
     };
     let reported = scheme_names(&record.coruns).into_iter().zip(&record.coruns).filter_map(panel);
-    reported.map(|(name, run, grid)| Panel { name, run, grid }).collect()
+    let panel = |(name, run, grid)| Panel { name, run, grid, places: input.places(run) };
+    reported.map(panel).collect()
 }
 
 /// The SMs of all panels.
@@ -199,12 +203,13 @@ impl Panel<'_> {
         let here = self.grid.rows.iter().filter(|r| (first..last).contains(&to_usize(r.sm)));
         let here: Vec<_> = here.collect();
         let length = here.iter().map(|r| r.ctas.len()).max().unwrap_or(0);
-        let apps = self.run.apps.len();
-        let mut sums = vec![vec![0.0; apps]; length.div_ceil(intervals)];
+        let mut sums = vec![vec![0.0; self.places.len()]; length.div_ceil(intervals)];
         let cells = float((last - first) * intervals);
         for resident in here {
+            let app = to_usize(resident.app_index);
+            let app = self.places.iter().position(|&place| place == app).unwrap_or(app);
             for (place, ctas) in resident.ctas.iter().enumerate() {
-                sums[place / intervals][to_usize(resident.app_index)] += ctas.max(0.0) / cells;
+                sums[place / intervals][app] += ctas.max(0.0) / cells;
             }
         }
         sums.iter().map(|column| boundaries(column)).collect()

@@ -1,14 +1,16 @@
 //! The instruction roofline: warp instructions per second against warp
 //! instructions per 32-byte sector, after N. Ding and S. Williams, "An
-//! Instruction Roofline Model for GPUs" (PMBS 2019). Each kernel has its own mark, full
+//! Instruction Roofline Model for GPUs" (PMBS 2019). Each kernel has its own colour and shape, full
 //! at its DRAM intensity and open at its L2 intensity.
 
 use gpumodel_core::units::SECTOR_BYTES;
 
 use super::prelude::*;
 
-const POINTS: usize = 10;
+const POINTS: usize = POINT_LOOKS;
 const LEFT: f64 = 62.0;
+/// Between two numbers next to points.
+const APART: f64 = 5.0;
 const HEIGHT: f64 = 250.0;
 /// Where along a roof its name stands: the first of these that is free.
 const ALONG: [f64; 4] = [0.35, 0.6, 0.85, 0.1];
@@ -91,13 +93,13 @@ fn roofs(machine: &MachineRecord) -> Result<Roofs, Missing> {
 
 fn point(index: usize, group: &Group, machine: &MachineRecord) -> Point {
     let instructions = float(group.sum.warp_instructions);
+    let (marker, colour) = Marker::of_point(index);
     Point {
         rate: instructions / float(group.sum.busy_cycles()) * machine.core_mhz / 1000.0,
         dram: ratio(instructions, float(group.dram_sectors())),
         l2: ratio(instructions, float(group.sum.l2.accesses)),
-        // Where a colour comes again, the mark is another.
-        marker: Marker::of(index + 3 * (index / LINES)).0,
-        colour: Fill::of(index).colour,
+        marker,
+        colour,
     }
 }
 
@@ -166,7 +168,8 @@ fn draw_points(layout: &mut Layout, points: &[Point], x: &Scale, y: &Scale, free
         layout.canvas.mark(l2, p.marker, p.colour, 3.4, false);
         layout.canvas.mark(dram, p.marker, p.colour, 4.0, true);
         let text = number.to_string();
-        if let Some(at) = free.place(heavy_width(&text, NOTE), NOTE, dram) {
+        // Two numbers side by side would be one.
+        if let Some(at) = free.place(heavy_width(&text, NOTE) + APART, NOTE, dram) {
             let label = Label::new(text, at, NOTE, Anchor::Left).bold();
             layout.canvas.leader(&label.area(), dram);
             layout.canvas.text(label);

@@ -1,6 +1,7 @@
 //! The sharing schemes side by side: throughput, turnaround, fairness, makespan,
 //! IPC and energy, one row per scheme and one panel per metric. Several mixes are blocks of
-//! rows, or their means where those have no room.
+//! rows, or their means where those have no room. Where the schemes of one have none, fewer
+//! metrics are shown, then fewer schemes.
 
 use super::prelude::*;
 
@@ -32,30 +33,58 @@ const NOTES: f64 = 110.0;
 /// where its data lie.
 const NOISE: f64 = 0.04;
 
-/// A metric: its name, whether more of it is better, and its value; 0 is none.
+/// A metric: its name and what it is, whether more of it is better, and its value; 0 is none.
 struct Panel {
     name: &'static str,
+    words: &'static str,
     more: bool,
     of: fn(&CoRun) -> f64,
 }
 
 const PANELS: [Panel; 8] = [
-    Panel { name: "STP", more: true, of: |run| run.stp },
-    Panel { name: "ANTT", more: false, of: |run| run.antt },
-    Panel { name: "fairness", more: true, of: |run| run.fairness_min_speedup },
-    Panel { name: "speedup", more: true, of: |run| run.makespan_speedup },
-    Panel { name: "IPC", more: true, of: |run| run.ipc_throughput },
-    Panel { name: "harmonic", more: true, of: |run| run.harmonic_speedup },
-    Panel { name: "ALU", more: true, of: |run| run.utilization.map_or(0.0, |busy| busy.alu) },
-    Panel { name: "nJ/instr", more: false, of: per_instruction },
+    Panel { name: "STP", words: "sum of normalised progress", more: true, of: |run| run.stp },
+    Panel { name: "ANTT", words: "mean slowdown", more: false, of: |run| run.antt },
+    Panel {
+        name: "fairness",
+        words: "least normalised progress",
+        more: true,
+        of: |run| run.fairness_min_speedup,
+    },
+    Panel {
+        name: "speedup",
+        words: "makespans in sequence over the shared makespan",
+        more: true,
+        of: |run| run.makespan_speedup,
+    },
+    Panel {
+        name: "IPC",
+        words: "thread instructions of all per cycle",
+        more: true,
+        of: |run| run.ipc_throughput,
+    },
+    Panel {
+        name: "harmonic",
+        words: "harmonic mean of normalised progress",
+        more: true,
+        of: |run| run.harmonic_speedup,
+    },
+    Panel {
+        name: "ALU",
+        words: "share of the pipes' time",
+        more: true,
+        of: |run| run.utilization.map_or(0.0, |busy| busy.alu),
+    },
+    Panel {
+        name: "nJ/instr",
+        words: "energy per thread instruction",
+        more: false,
+        of: per_instruction,
+    },
 ];
 
 /// What the metrics are called on the command line.
 const METRICS: [&str; 8] =
     ["stp", "antt", "fairness", "makespan", "ipc", "harmonic", "alu", "energy"];
-
-/// What the metrics are.
-const WORDS: &str = "STP: sum of normalised progress; ANTT: mean slowdown; fairness: least normalised progress; harmonic: its harmonic mean; speedup: makespans in sequence over the shared makespan; IPC: thread instructions of all per cycle; ALU: share of the pipes' time; nJ/instr: energy per thread instruction.";
 
 /// A scheme with its values by metric; 0 is none.
 struct Row {
@@ -88,18 +117,25 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let looks = Looks::of(input, &records);
     let mut rows = Rows::new(&layout, looks.names(), shown);
     let (mut blocks, mut notes) = of_mixes(&records, &looks);
-    let room = rows.room(&layout, input.sheet);
     let all = blocks.len();
-    if rows.fitting(&blocks, room) < all {
+    if rows.fitting(&blocks, rows.room(&layout, input.sheet)) < all {
         (blocks, notes) = means(&records, &looks).unwrap_or((blocks, notes));
     }
+    let hidden = rows.hide_metrics(&blocks[0], &layout, input.sheet);
+    let room = rows.room(&layout, input.sheet);
     let (all, drawn) = (blocks.len(), rows.fitting(&blocks, room));
     blocks.truncate(drawn);
+    let cut = rows.cut(&mut blocks[0], room);
     rows.pitch = (room / rows.lines(&blocks)).clamp(LEAST, ROW);
     notes.iter().for_each(|note| layout.note(note));
     rows.draw(&mut layout, &blocks);
     layout.left_out(all - drawn, "mixes are not drawn");
-    layout.note(&format!("Bold: within {:.0} % of the best. {WORDS}", NOISE * 100.0));
+    layout.left_out(cut, "schemes are not drawn; --order puts those first that are");
+    if !hidden.is_empty() {
+        let hidden = hidden.join(", ");
+        layout.note(&format!("No room for {hidden}; --metrics chooses."));
+    }
+    layout.note(&rows.meaning());
     Ok(layout.finish(&input.footer()).with_csv(table(&records)))
 }
 
@@ -202,6 +238,13 @@ impl Rows {
         Self { shown, left, across, pitch: ROW }
     }
 
+    /// What bold values and the metrics that are shown mean.
+    fn meaning(&self) -> String {
+        let words = |&at: &usize| format!("{}: {}", PANELS[at].name, PANELS[at].words);
+        let words: Vec<String> = self.shown.iter().map(words).collect();
+        format!("Bold: within {:.0} % of the best. {}.", NOISE * 100.0, words.join("; "))
+    }
+
     /// The height that the rows of one panel may take.
     fn room(&self, layout: &Layout, sheet: Sheet) -> f64 {
         let panels = float(self.shown.len().div_ceil(self.across));
@@ -226,6 +269,27 @@ impl Rows {
     fn fitting(&self, blocks: &[Block], room: f64) -> usize {
         let fits = |count: &usize| self.lines(&blocks[..*count]) * LEAST <= room;
         (1..=blocks.len()).take_while(fits).last().unwrap_or(1)
+    }
+
+    /// Leaves out rows of panels, from the last, as far as `block` has no room otherwise; the first
+    /// stays. Returns the metrics that are left out.
+    fn hide_metrics(&mut self, block: &Block, layout: &Layout, sheet: Sheet) -> Vec<&'static str> {
+        let all = self.shown.clone();
+        let height = self.lines(std::slice::from_ref(block)) * LEAST;
+        while self.shown.len() > self.across && height > self.room(layout, sheet) {
+            let rows = self.shown.len().div_ceil(self.across);
+            self.shown.truncate((rows - 1) * self.across);
+        }
+        all[self.shown.len()..].iter().map(|&metric| PANELS[metric].name).collect()
+    }
+
+    /// Leaves out the last schemes of `block` as far as it has no room otherwise: how many.
+    fn cut(&self, block: &mut Block, room: f64) -> usize {
+        let all = block.rows.len();
+        while block.rows.len() > 1 && self.lines(std::slice::from_ref(block)) * LEAST > room {
+            block.rows.pop();
+        }
+        all - block.rows.len()
     }
 
     /// Draws all panels, in rows of as many as stand side by side.

@@ -19,7 +19,7 @@ type Row = (String, BTreeMap<String, f64>);
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let record = input.mix()?;
-    let blocks = blocks(record);
+    let blocks = blocks(input, record);
     ensure(!blocks.is_empty(), "the co-runs hold no stall stacks")?;
     let stacks = blocks.iter().flat_map(|(_, rows)| rows.iter().map(|(_, stack)| stack));
     let causes = causes(stacks);
@@ -66,7 +66,7 @@ fn draw_row(layout: &mut Layout, row: &Row, causes: &[(String, Fill)], area: &Ar
 }
 
 /// The bars of each application: alone, then under each scheme that says.
-fn blocks(record: &Analysis) -> Vec<(String, Vec<Row>)> {
+fn blocks(input: &FigureInput<'_>, record: &Analysis) -> Vec<(String, Vec<Row>)> {
     let names = scheme_names(&record.coruns);
     let apps = record.coruns.iter().flat_map(|run| &run.apps).map(|app| app.app.as_str());
     let block = |app: &str| {
@@ -79,7 +79,9 @@ fn blocks(record: &Analysis) -> Vec<(String, Vec<Row>)> {
         (app.to_string(), rows)
     };
     let shared = |rows: &[Row]| rows.iter().any(|(name, _)| name != ALONE);
-    distinct(apps).into_iter().map(block).filter(|(_, rows)| shared(rows)).collect()
+    let mut apps = distinct(apps);
+    apps.sort_by_key(|app| input.app_rank(app));
+    apps.into_iter().map(block).filter(|(_, rows)| shared(rows)).collect()
 }
 
 /// What the solo run's bar is called.

@@ -19,7 +19,8 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         return Err(NO_CORUN.into());
     }
     let mut layout = input.layout("Applications over time, by sharing scheme");
-    layout.legend(&entries(&runs));
+    let apps: Vec<Vec<&CoRunApp>> = runs.iter().map(|run| input.in_order(run)).collect();
+    layout.legend(&entries(&apps));
     let last = runs.len() - 1;
     let left = layout.left_of(&names, LABEL, (LEFT, WIDEST), 14.0);
     let slowdowns = runs.iter().flat_map(|run| &run.apps).map(|app| app.slowdown);
@@ -33,7 +34,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         } else {
             ticks(&mut layout.canvas, &area, &time);
         }
-        band(&mut layout, (run, name, places), &area, &time);
+        band(&mut layout, (run, &apps[index], name, places), &area, &time);
         layout.skip(if index == last { 36.0 } else { 6.0 });
     }
     layout.note("Ticks above a band: decisions of the scheme. ×: slowdown against running alone.");
@@ -46,10 +47,10 @@ fn span(run: &CoRun) -> u64 {
 }
 
 /// One entry per lane number: the application's name where all runs agree on it.
-fn entries(runs: &[&CoRun]) -> Vec<Entry> {
-    let most = runs.iter().map(|run| run.apps.len()).max().unwrap_or(0);
+fn entries(runs: &[Vec<&CoRunApp>]) -> Vec<Entry> {
+    let most = runs.iter().map(Vec::len).max().unwrap_or(0);
     let name = |place: usize| {
-        let apps = runs.iter().filter_map(|run| run.apps.get(place));
+        let apps = runs.iter().filter_map(|apps| apps.get(place));
         match distinct(apps.map(|app| app.app.as_str()))[..] {
             [name] => name.to_string(),
             _ => format!("application {}", place + 1),
@@ -58,10 +59,10 @@ fn entries(runs: &[&CoRun]) -> Vec<Entry> {
     Entry::fills(&(0..most).map(name).collect::<Vec<_>>())
 }
 
-/// A run with its name, and the decimals of its slowdowns.
+/// A run with its applications in order and its name, and the decimals of its slowdowns.
 fn band(
     layout: &mut Layout,
-    (run, name, places): (&CoRun, &str, usize),
+    (run, apps, name, places): (&CoRun, &[&CoRunApp], &str, usize),
     area: &Area,
     time: &Scale,
 ) {
@@ -69,7 +70,7 @@ fn band(
     let at = (area.x - 6.0, area.y + area.height / 2.0);
     left_of(&mut layout.canvas, name, at, (area.x - 14.0, area.height));
     decision_ticks(layout, run, time, (area.y, area.y + 4.0));
-    for (bar_row, app) in run.apps.iter().enumerate() {
+    for (bar_row, app) in apps.iter().enumerate() {
         let top = area.y + 6.0 + LANE * float(bar_row);
         let end = bars(layout, app, top, time, Fill::of(bar_row));
         if let (Some(end), true) = (end, app.slowdown > 0.0) {

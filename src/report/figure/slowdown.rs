@@ -18,9 +18,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let mut layout = input.layout("Slowdown of each application");
     let drawn = &records[..records.len().min(MIXES)];
     if records.len() > STACKED {
-        strips(&mut layout, drawn, &named.labels);
+        strips(input, &mut layout, drawn, &named.labels);
     } else {
-        panels(&mut layout, drawn, &named.labels);
+        panels(input, &mut layout, drawn, &named.labels);
     }
     named.notes.iter().for_each(|note| layout.note(note));
     layout.left_out(records.len() - drawn.len(), "mixes are not drawn");
@@ -32,28 +32,29 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
 }
 
 /// The largest slowdown of all `records`.
-fn top(records: &[&Analysis]) -> f64 {
-    records.iter().map(|record| highest(&clusters(record, true))).fold(0.0, f64::max)
+fn top(input: &FigureInput<'_>, records: &[&Analysis]) -> f64 {
+    records.iter().map(|record| highest(&clusters(input, record, true))).fold(0.0, f64::max)
 }
 
 /// A panel for each of `records`, with its label where there are several.
-fn panels(layout: &mut Layout, records: &[&Analysis], labels: &[String]) {
+fn panels(input: &FigureInput<'_>, layout: &mut Layout, records: &[&Analysis], labels: &[String]) {
     for (record, label) in records.iter().zip(labels) {
         if records.len() > 1 {
             layout.note(label);
             layout.skip(3.0);
         }
-        layout.legend(&Entry::fills(&apps(record)));
-        let clusters = clusters(record, true);
-        Bars::new(&clusters, "slowdown").reference(1.0).most(top(records)).draw(layout);
+        layout.legend(&Entry::fills(&apps(input, record)));
+        let clusters = clusters(input, record, true);
+        let most = top(input, records);
+        Bars::new(&clusters, "slowdown").reference(1.0).most(most).draw(layout);
     }
 }
 
 /// A low panel, where there is little room without values, for each of many `records`, under one legend; where all have the
 /// same schemes, these are named below the last ones.
-fn strips(layout: &mut Layout, records: &[&Analysis], labels: &[String]) {
-    let most = records.iter().map(|record| apps(record).len()).max().unwrap_or(0);
-    let all = distinct(records.iter().map(|record| apps(record)));
+fn strips(input: &FigureInput<'_>, layout: &mut Layout, records: &[&Analysis], labels: &[String]) {
+    let most = records.iter().map(|record| apps(input, record).len()).max().unwrap_or(0);
+    let all = distinct(records.iter().map(|record| apps(input, record)));
     if let [apps] = &all[..] {
         layout.legend(&Entry::fills(apps));
     } else {
@@ -62,11 +63,11 @@ fn strips(layout: &mut Layout, records: &[&Analysis], labels: &[String]) {
     let schemes = |record: &&Analysis| scheme_names(&record.coruns);
     let alike = distinct(records.iter().map(schemes)).len() == 1;
     let columns = if most <= SIDE_BY_SIDE && !layout.narrow() { 2 } else { 1 };
-    let top = top(records);
+    let top = top(input, records);
     layout.side_by_side(columns, records.len(), |layout, place| {
         layout.note(&labels[place]);
         let last = place + columns >= records.len();
-        let clusters = clusters(records[place], false);
+        let clusters = clusters(input, records[place], false);
         let bars = Bars::new(&clusters, "slowdown").reference(1.0).most(top);
         bars.high(STRIP).nameless(alike && !last).silent(layout.narrow()).draw(layout);
     });
@@ -77,9 +78,9 @@ fn starves(run: &CoRun) -> bool {
 }
 
 /// The applications of a record's largest run.
-fn apps(record: &Analysis) -> Vec<&str> {
+fn apps<'r>(input: &FigureInput<'_>, record: &'r Analysis) -> Vec<&'r str> {
     let largest = record.coruns.iter().max_by_key(|run| run.apps.len());
-    largest.into_iter().flat_map(|run| &run.apps).map(|app| app.app.as_str()).collect()
+    largest.into_iter().flat_map(|run| input.in_order(run)).map(|app| app.app.as_str()).collect()
 }
 
 /// What the application at a place of its mix is called, from 1 on.
@@ -92,9 +93,9 @@ fn ordinal(place: usize) -> String {
     }
 }
 
-fn clusters(record: &Analysis, labelled: bool) -> Vec<Cluster> {
+fn clusters(input: &FigureInput<'_>, record: &Analysis, labelled: bool) -> Vec<Cluster> {
     let cluster = |(name, run): (String, &CoRun)| {
-        let slowdowns = run.apps.iter().map(|app| Some(app.slowdown));
+        let slowdowns = input.in_order(run).into_iter().map(|app| Some(app.slowdown));
         Cluster::new(&name, slowdowns.collect(), labelled)
     };
     scheme_names(&record.coruns).into_iter().zip(&record.coruns).map(cluster).collect()

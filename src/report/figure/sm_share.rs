@@ -17,7 +17,7 @@ const SEAM: f64 = 0.4;
 const STEP: f64 = 1.5;
 
 pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
-    let timeline = QueueTimeline::new(input)?.flat();
+    let timeline = QueueTimeline::new(input)?;
     let groups = timeline.runs.iter().flat_map(|(_, run)| &run.groups);
     let shares = groups.flat_map(|group| &group.shares);
     let Some(most) = shares.flat_map(|share| &share.sms).max().filter(|most| **most > 0) else {
@@ -68,6 +68,28 @@ fn draw_group(
     (time, level): (&Scale, &Scale),
 ) {
     let members: Vec<&JobRecord> = group.members(run).collect();
+    let parts = parts(&members, group, bar_row, (time, level));
+    for (place, job) in members.iter().enumerate() {
+        let own = parts.iter().filter(|(of, part)| *of == place && part.until > part.from);
+        let filled: Vec<Area> = own.map(|(_, part)| part.area(part.from, part.until)).collect();
+        layout.canvas.shape(&filled, timeline.fill(job));
+    }
+    parts.iter().for_each(|(_, part)| part.finish(layout));
+    let (from, to) = (time.at(float(group.start_cycle)), time.at(float(group.end_cycle)));
+    if to - from >= NARROW {
+        let (top, bottom) = (level.at(level.high()), level.at(0.0));
+        layout.canvas.line(vec![(from, top), (from, bottom)], SOFT_INK, 1.2);
+    }
+}
+
+/// The SMs of each member of a group over each stretch, behind the member's place.
+fn parts(
+    members: &[&JobRecord],
+    group: &GroupRecord,
+    bar_row: &mut BarRow,
+    (time, level): (&Scale, &Scale),
+) -> Vec<(usize, Part)> {
+    let mut parts = Vec::new();
     for (share, stretch) in group.shares.iter().zip(stretches(group)) {
         if stretch.from == stretch.to {
             continue;
@@ -78,40 +100,44 @@ fn draw_group(
         // SMs that members share count for each of them in part.
         let sum: f64 = share.sms.iter().map(|&sms| float(sms)).sum();
         let part = if sum > level.high() { level.high() / sum } else { 1.0 };
-        for (job, &sms) in members.iter().zip(&share.sms).filter(|(_, sms)| **sms > 0) {
+        let sized = members.iter().zip(&share.sms).enumerate();
+        for (place, (job, &sms)) in sized.filter(|(_, (_, sms))| **sms > 0) {
             let above = below + float(sms) * part;
-            let heights = (level.at(above), level.at(below));
+            let (top, bottom) = (level.at(above), level.at(below));
             let until = time.at(float(job.end_cycle)).clamp(from, to);
             // Neighbours overlap by a hair: no seam shows between them.
             let beyond = (to + SEAM).min(time.at(time.high()));
             let until = if until < to { until } else { beyond };
-            member(layout, timeline.fill(job), (from, until, to), heights);
+            parts.push((place, Part { from, until, to, top, bottom }));
             below = above;
         }
     }
-    let (from, to) = (time.at(float(group.start_cycle)), time.at(float(group.end_cycle)));
-    if to - from >= NARROW {
-        let (top, bottom) = (level.at(level.high()), level.at(0.0));
-        layout.canvas.line(vec![(from, top), (from, bottom)], SOFT_INK, 1.2);
-    }
+    parts
 }
 
-/// One member's SMs: filled until it ends, white behind.
-fn member(
-    layout: &mut Layout,
-    fill: Fill,
-    (from, until, to): (f64, f64, f64),
-    (top, bottom): (f64, f64),
-) {
-    let part = |left: f64, right: f64| Area::new(left, top, right - left, bottom - top);
-    if until > from {
-        layout.canvas.fill(part(from, until), fill);
+/// One member's SMs over a stretch: filled until it ends, white behind.
+struct Part {
+    from: f64,
+    until: f64,
+    to: f64,
+    top: f64,
+    bottom: f64,
+}
+
+impl Part {
+    fn area(&self, left: f64, right: f64) -> Area {
+        Area::new(left, self.top, right - left, self.bottom - self.top)
     }
-    if until < to {
-        layout.canvas.fill(part(until, to), Fill::plain(PAPER));
-    }
-    if to - from >= STEP {
-        layout.canvas.line(vec![(from, top), (to, top)], INK, 0.5);
+
+    /// Draws what is white, and the line above.
+    fn finish(&self, layout: &mut Layout) {
+        let &Self { from, until, to, top, .. } = self;
+        if until < to {
+            layout.canvas.fill(self.area(until, to), Fill::plain(PAPER));
+        }
+        if to - from >= STEP {
+            layout.canvas.line(vec![(from, top), (to, top)], INK, 0.5);
+        }
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         return Err("the record holds no kernel that took time".into());
     }
     let mut layout = input.layout(&format!("{} over time", app.app));
-    let fills = fills(app, |kernel| input.kernel_rank(kernel));
+    let fills = fills(app, |kernel| input.kernel_rank(0, kernel));
     legend(&mut layout, app, &fills);
     let bar_rows = bar_rows(app);
     let area = layout.plot(LEFT, RIGHT, 2.0 + LANE * float(bar_rows.len()));

@@ -11,6 +11,8 @@ pub(crate) const NONE: &str = "–";
 pub struct Table {
     pub(super) columns: Vec<Head>,
     rows: Vec<Vec<Cell>>,
+    /// Columns are left out before texts are wrapped.
+    pub(super) in_lines: bool,
 }
 
 /// What is said of a column as a whole.
@@ -19,8 +21,6 @@ pub(super) struct Head {
     pub(super) name: String,
     /// Text, which a terminal aligns to the left and wraps.
     pub(super) left: bool,
-    /// A narrow terminal cuts its texts instead of wrapping them.
-    pub(super) cut: bool,
     /// Its turn to be left out of a narrow terminal; `None`: it always stays.
     pub(super) dropped: Option<usize>,
 }
@@ -145,9 +145,9 @@ impl Table {
         header: impl IntoIterator<Item = S>,
         rows: impl IntoIterator<Item = Vec<Cell>>,
     ) -> Self {
-        let head = |name: S| Head { name: name.into(), left: false, cut: false, dropped: None };
+        let head = |name: S| Head { name: name.into(), left: false, dropped: None };
         let columns = header.into_iter().map(head).collect();
-        Self { columns, rows: rows.into_iter().collect() }.left(&[0])
+        Self { columns, rows: rows.into_iter().collect(), in_lines: false }.left(&[0])
     }
 
     /// Rows of texts under `header`.
@@ -168,14 +168,11 @@ impl Table {
         self
     }
 
-    /// The same with one line per row: texts of the columns `cut`, by their places, end where
-    /// a narrow terminal does.
+    /// The same with one line per row where a terminal has room for the columns that always
+    /// stay: others are left out before texts are wrapped.
     #[must_use]
-    pub fn cut(mut self, cut: &[usize]) -> Self {
-        for (place, column) in self.columns.iter_mut().enumerate() {
-            column.cut = cut.contains(&place);
-        }
-        self
+    pub fn in_lines(self) -> Self {
+        Self { in_lines: true, ..self }
     }
 
     /// The same, where a narrow terminal leaves out the columns called `names`, the first of
@@ -200,7 +197,7 @@ impl Table {
 
     /// The same behind a column of text called `name`, which says `value` in every row.
     pub(crate) fn behind(mut self, name: &str, value: &str) -> Self {
-        let head = Head { name: name.to_owned(), left: true, cut: false, dropped: None };
+        let head = Head { name: name.to_owned(), left: true, dropped: None };
         self.columns.insert(0, head);
         self.rows.iter_mut().for_each(|row| row.insert(0, value.into()));
         self

@@ -55,38 +55,41 @@ use slurm::SlurmArguments;
     32 bytes\n  \
     sweep.json        the cells in order\n  \
     slurm             scripts, logs and the list of jobs (jobs.json) of --engine slurm\n\n\
-    A record is written whole or not at all: --resume continues a sweep that was ended, also by\n\
-    kill -9. Several processes, also on several machines, may work in one DIR: give each its\n\
-    part with --cells. Two that run the same cell write the same bytes.\n\
+    A record is written whole or not at all: the same command continues a sweep that was ended,\n\
+    also by kill -9. So does one of a plan that has grown; a folder with cells of another plan is\n\
+    refused, unless --force or --resume keeps them there. Several processes, also on several\n\
+    machines, may work in one DIR: give each its part with --cells. Two that run the same cell\n\
+    write the same bytes.\n\
     Interrupt once to finish what runs, twice to stop at once.\n\n\
     SLURM: --engine slurm submits job arrays of slices of the cells, and a job after them that\n\
     writes the tables; it does not wait for them. All nodes must see DIR, PLAN, the files that\n\
     the plan names and the cache folder (GPUMODEL_CACHE). When the jobs have ended, the same\n\
-    command with --resume says which cells have no record and why, and submits exactly those.\n\
+    command says which cells have no record and why, and submits exactly those.\n\
     Partition, account and the like come from sbatch's own variables, as SBATCH_PARTITION or\n\
     SBATCH_ACCOUNT; their memory and time take precedence over the estimate.\n\n\
     EXIT CODES: 0 all cells have a record, or jobs were submitted; 1 some failed; 2 an invalid\n\
     plan, DIR cannot be written, or Slurm refuses; 130 interrupted.\n\n\
     EXAMPLES:\n  \
     gpumodel sweep plan.toml --out evaluation --dry-run\n  \
-    gpumodel sweep plan.toml --out evaluation\n  \
-    gpumodel sweep plan.toml --out evaluation --resume\n  \
+    gpumodel sweep plan.toml --out evaluation              again: continues\n  \
     gpumodel sweep plan.toml --out evaluation --retry-failed --memory 8G --threads 4\n  \
     gpumodel sweep plan.toml --out evaluation --engine slurm --threads 4\n  \
-    gpumodel sweep plan.toml --out evaluation --engine slurm --resume\n  \
     gpumodel sweep plan.toml --out evaluation --engine slurm --print --threads 4\n  \
     gpumodel plot evaluation --figure normalized --metric stp -o stp.svg")]
 pub(crate) struct Arguments {
     /// The plan
     #[arg(value_name = "PLAN.toml")]
     plan: PathBuf,
-    /// The folder of the sweep: new, empty, or of an earlier sweep
+    /// The folder of the sweep: new, empty, or of an earlier one of this plan, which continues:
+    /// cells that have ended do not run again
     #[arg(short = 'o', long, visible_alias = "output", value_name = "DIR")]
     out: PathBuf,
-    /// Writes into a folder with other contents, which stay where no name is the same
+    /// Writes into a folder with other contents, also cells of another plan, which stay where
+    /// no name is the same
     #[arg(long)]
     force: bool,
-    /// Continues in a folder that holds cells: those that have ended do not run again
+    /// Continues also in a folder with cells that are not of this plan: they stay, also in the
+    /// tables
     #[arg(long)]
     resume: bool,
     /// Continues, and runs the failed cells again
@@ -172,7 +175,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let request = SweepRequest {
         plan: arguments.plan.clone(),
         out: arguments.out.clone(),
-        resume: arguments.resume,
+        resume: arguments.resume || arguments.force,
         retry_failed: arguments.retry_failed,
         mixed_versions: arguments.mixed_versions,
         memory_bytes: arguments.memory.map(|memory| memory.0),
@@ -263,7 +266,9 @@ fn failed_words(arguments: &Arguments) -> Result<String, Box<dyn Error + Send + 
 }
 
 fn resume_command(arguments: &Arguments) -> String {
-    format!("continue: {} --resume", command(arguments))
+    let others = arguments.resume || arguments.retry_failed;
+    let option = if others { " --resume" } else { "" };
+    format!("the same command continues: {}{option}", command(arguments))
 }
 
 /// The command with the options that choose the cells and where they run.
@@ -278,6 +283,9 @@ fn command(arguments: &Arguments) -> String {
     }
     if arguments.mixed_versions {
         text += " --mixed-versions";
+    }
+    if arguments.force {
+        text += " --force";
     }
     if let Some(threads) = arguments.threads {
         text += &format!(" --threads {threads}");

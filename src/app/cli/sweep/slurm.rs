@@ -27,10 +27,10 @@ pub(super) struct SlurmArguments {
     /// Most tasks of one array that run at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     at_once: Option<u32>,
-    /// With --resume: cells whose task ran out of memory request N times its memory [default: 2]
+    /// Cells whose task ran out of memory request N times its memory [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     mem_factor: Option<u32>,
-    /// With --resume: cells whose task ran out of time request N times its time [default: 2]
+    /// Cells whose task ran out of time request N times its time [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     time_factor: Option<u32>,
 }
@@ -86,7 +86,7 @@ fn submitted(arguments: &Arguments, end: &SlurmOutcome) -> Outcome {
         stdout,
         "submitted: {missing} cells in {tasks} tasks, and the tables after them: jobs {}\n\
          status: squeue --name={name}\ncancel: scancel --name={name}\n\
-         when they have ended, submit what is missing: {} --resume",
+         when they have ended, submit what is missing: {}",
         numbers.join(", "),
         command(arguments)
     )?;

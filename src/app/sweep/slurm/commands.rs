@@ -42,8 +42,8 @@ pub enum SlurmError {
     },
     /// Only some jobs could be submitted.
     #[error(
-        "submitted so far: {}; cancel with scancel --name={name}; then --resume submits what is \
-         missing",
+        "submitted so far: {}; cancel with scancel --name={name}; then the same command submits \
+         what is missing",
         jobs(submitted)
     )]
     PartlySubmitted {
@@ -56,7 +56,7 @@ pub enum SlurmError {
     },
     /// Earlier jobs of the folder have not ended.
     #[error(
-        "{}: {} queued or running: use --resume when they have ended \
+        "{}: {} queued or running: run the same command when they have ended \
          (squeue --name={name}), or cancel them first: scancel --name={name}",
         folder.display(), jobs(active)
     )]

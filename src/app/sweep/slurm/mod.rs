@@ -3,7 +3,7 @@
 //!
 //! Every task works in the folder of the sweep, so no results need to be fetched, and a task
 //! that Slurm requeues runs only the cells that are left. The folder lists what was submitted;
-//! another call with `--resume` submits the cells that have no record by then.
+//! another call submits the cells that have no record by then.
 
 mod commands;
 mod jobs;
@@ -58,7 +58,7 @@ pub fn slurm_sweep(
 ) -> Result<SlurmOutcome, SweepError> {
     let place = SweepFiles::new(&slurm.out).slurm();
     let jobs = Jobs::read(&place, &slurm.out)?;
-    let states = earlier_states(request, slurm, &jobs)?;
+    let states = earlier_states(slurm, &jobs)?;
     let opened = open(request, watch)?;
     let OpenSweep { folder, inputs, cells: all, part, hash } = &opened;
     let cells = cells_at(all, part);
@@ -79,7 +79,7 @@ pub fn slurm_sweep(
     if slurm.print {
         end.script = Some(submitter.print(&arrays, all.len())?);
     } else {
-        // If no job was submitted, the folder is removed, and no --resume is needed.
+        // If no job was submitted, the folder is removed.
         let sent = submitter.submit(&arrays, all.len()).inspect_err(|_| folder.remove_if_empty());
         sent.and_then(|()| folder.list(all))?;
         end.jobs = submitter.sent;
@@ -107,16 +107,8 @@ fn before(jobs: &Jobs, files: &SweepFiles, estimate: &SweepEstimate) -> SlurmOut
 /// The states of earlier jobs of the sweep.
 ///
 /// # Errors
-/// When they have not ended, or the request does not continue the sweep.
-fn earlier_states(
-    request: &SweepRequest,
-    slurm: &SlurmRequest,
-    jobs: &Jobs,
-) -> Result<States, SweepError> {
-    if !request.resume && !request.retry_failed && !jobs.submissions.is_empty() {
-        let cells = SweepFiles::new(&request.out).ended();
-        return Err(SweepError::NotEmpty { folder: request.out.clone(), cells });
-    }
+/// When they have not ended.
+fn earlier_states(slurm: &SlurmRequest, jobs: &Jobs) -> Result<States, SweepError> {
     if slurm.print {
         return Ok(States::new());
     }
@@ -125,7 +117,7 @@ fn earlier_states(
     let active = states.iter().filter(|(_, state)| commands::is_active(state));
     let active: BTreeSet<u64> = active.map(|((job, _), _)| *job).collect();
     if !active.is_empty() {
-        let (folder, active) = (request.out.clone(), active.into_iter().collect());
+        let (folder, active) = (slurm.out.clone(), active.into_iter().collect());
         return Err(SlurmError::Queued { folder, active, name: jobs.name.clone() }.into());
     }
     let numbers: Vec<u64> = jobs.submissions.iter().map(|one| one.job).collect();
@@ -140,7 +132,7 @@ fn needs_submission(request: &SweepRequest, files: &SweepFiles, one: &CellEstima
     let refused = || FailedCell::read(&files.failure(&one.cell.key)).is_ok_and(|one| one.refused);
     match one.ended {
         Some(true) => false,
-        Some(false) => request.retry_failed || (request.resume && !refused()),
+        Some(false) => request.retry_failed || !refused(),
         None => true,
     }
 }

@@ -49,7 +49,7 @@ impl SweepWatch for Nobody {
     fn say(&self, _: &str) {}
 }
 
-/// The folder of the sweep is in use already, which is seen after the plan was read.
+/// The list in the folder of the sweep is damaged, which is seen after the plan was read.
 fn plan(place: &Place, bytes: &[u8]) {
     let request = SweepRequest {
         plan: place.file("mine.toml", bytes),
@@ -65,9 +65,9 @@ fn plan(place: &Place, bytes: &[u8]) {
     };
     place.file("out/sweep.json", b"{}");
     match sweep(&request, &Nobody) {
-        Err(SweepError::NotEmpty { .. }) => {}
+        Err(SweepError::Record(_)) => {}
         Err(error) => named(&error, "mine.toml"),
-        Ok(_) => panic!("a folder in use was taken"),
+        Ok(_) => panic!("a damaged folder was taken"),
     }
 }
 
