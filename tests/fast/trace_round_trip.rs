@@ -109,7 +109,7 @@ fn commands_keep_their_order() {
     let Some(reference) = reference() else { return };
     let scratch = tempfile::tempdir().unwrap();
     let store = converted(&reference.join("apps/mriq"), scratch.path());
-    let copy = |destination, bytes| Command::MemcpyHtoD { destination, bytes };
+    let copy = |address, bytes| Command::Copy(MemoryCopy::to_device(address, bytes));
     let expected = [
         copy(0x7f40_0100_0000, 2048),
         copy(0x7f40_0100_0800, 2048),

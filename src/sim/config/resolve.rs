@@ -18,6 +18,7 @@ use gpumodel_core::toml::{
 use super::check::{self, Problem};
 use super::error::SpecError;
 use super::isa_table::IsaTable;
+use super::link::Link;
 use super::machine::Machine;
 use super::memory::file::{COMMON, LONGEST_CHAIN, is_file, text_and_base};
 use super::memory::layout::LAYOUT;
@@ -182,6 +183,8 @@ impl Models {
     fn hash(&self, machine: &Machine, isa: &IsaTable) -> String {
         let mut bare = machine.clone();
         bare.description.clear();
+        // A link that takes no time changes nothing.
+        bare.link = bare.link.filter(Link::is_used);
         let mut bytes = serde_json::to_vec(&(bare, isa)).expect("plain data has a JSON form");
         for (folder, name) in
             [("memory", &machine.dram.standard), ("memory/mappings", &machine.dram.mapping)]
