@@ -49,7 +49,8 @@ pub enum ManagedMemory {
 
 impl Link {
     /// Whether anything of it takes time.
-    pub(super) fn is_used(&self) -> bool {
+    #[must_use]
+    pub fn is_used(&self) -> bool {
         self.copies || self.managed != ManagedMemory::None
     }
 }

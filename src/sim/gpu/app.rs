@@ -23,6 +23,17 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// The copy that it is.
+    #[must_use]
+    pub fn copy(&self) -> Option<&MemoryCopy> {
+        match self {
+            Self::Copy(copy) => Some(copy),
+            Self::Launch { .. } => None,
+        }
+    }
+}
+
 /// Commands that are searched for one that may begin: the hardware's work queues hold
 /// no more (CUDA programming guide, 128 resident grids).
 const WINDOW: usize = 128;
