@@ -186,10 +186,19 @@ fn counts(program: &Program, executed: &[u64], machine: &Machine) -> Vec<u64> {
 }
 
 /// Active lanes at address 0 of global memory.
-pub(super) fn null(counts: &KernelCounts) -> Option<AssumptionRecord> {
+pub(super) fn null(counts: &KernelCounts, machine: &Machine) -> Option<AssumptionRecord> {
     let (instructions, all) = (counts.null_accesses, counts.warp_instructions);
-    let effect = "a fault of the tracer: these lanes access nothing";
+    let effect = null_effect(machine);
     (instructions > 0).then(|| record("active lane at address 0", effect, instructions, all))
+}
+
+/// What active lanes at address 0 do on a machine.
+pub(crate) fn null_effect(machine: &Machine) -> &'static str {
+    if machine.quirks.accesses_null {
+        "a fault of the tracer: these lanes access it, as in the simulator"
+    } else {
+        "a fault of the tracer: these lanes access nothing"
+    }
 }
 
 /// The CTAs that a sample did not run.

@@ -67,7 +67,7 @@ pub(crate) fn kernel(
         activity: Some(utilization::activity(machine, counts, cycles, ctx.memory.peak_gb_per_s)),
         instruction_mix: mix(counts),
         unknown_opcode_instructions: counts.unknown_opcodes,
-        assumptions: assumptions::null(counts).into_iter().collect(),
+        assumptions: assumptions::null(counts, machine).into_iter().collect(),
         ..KernelRecord::default()
     }
 }

@@ -580,6 +580,8 @@ pub struct Quirks {
     pub whole_cta_barriers: bool,
     /// Predicates carry no dependency.
     pub ignores_predicates: bool,
+    /// Active lanes at address 0 access it; else they are a tracer's fault and access nothing.
+    pub accesses_null: bool,
     /// DRAM is never refreshed.
     pub no_refresh: bool,
     /// Texture instructions take a fixed time and touch no memory.

@@ -106,7 +106,12 @@ impl Models {
         option: &str,
     ) -> Result<(Resolved, Vec<Problem>), SpecError> {
         let (name, mut tree) = self.machine_tree(name_or_path.as_ref())?;
+        let linked = tree.entries().is_some_and(|entries| entries.contains_key("link"));
         for (key, value) in overrides {
+            if !linked && key.starts_with("link.") {
+                let word = format!("{option}{key}={value}");
+                return Err(SpecError::NoLink { word, machine: name });
+            }
             set(&mut tree, (key, value), option)?;
         }
         self.examined_tree(&name, tree, overrides)

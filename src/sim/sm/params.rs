@@ -34,6 +34,8 @@ pub(super) struct Params {
     pub(super) barrier_cycles: u64,
     /// See [`crate::config::SmSpec::barrier_arrival_cycles`].
     pub(super) barrier_arrival: u64,
+    /// See [`crate::config::Quirks::accesses_null`].
+    pub(super) accesses_null: bool,
 }
 
 impl Params {
@@ -53,6 +55,7 @@ impl Params {
         };
         Self {
             shared: machine.shared.clone(),
+            accesses_null: machine.quirks.accesses_null,
             l1_latency: u64::from(machine.l1.latency_cycles),
             l1_banks: machine.l1.banks.max(1),
             l1_bank_bytes: u64::from(machine.l1.bank_bytes),

@@ -82,7 +82,7 @@ impl Plan {
             names.push(entry.map_err(wrong)?.file_name());
         }
         names.sort_by_cached_key(|name| natural(&name.to_string_lossy()));
-        let chosen = lists(&names);
+        let chosen = self.lists_with_traces(folder, &names);
         if chosen.len() > 1 {
             let names: Vec<_> = chosen.iter().map(|name| name.to_string_lossy()).collect();
             self.warnings.push(format!(
@@ -110,6 +110,26 @@ impl Plan {
             self.unlisted(folder, &traces, before);
         }
         Ok(())
+    }
+
+    /// The processed lists of a folder, or the raw ones where those name no trace: a
+    /// post-processing that failed leaves an empty one.
+    fn lists_with_traces<'a>(&mut self, folder: &Path, names: &'a [OsString]) -> Vec<&'a OsString> {
+        let (processed, raw) = lists(names);
+        if processed.is_empty() || raw.is_empty() {
+            return if processed.is_empty() { raw } else { processed };
+        }
+        for list in &processed {
+            if !fs::read(folder.join(list)).is_ok_and(|text| text.trim_ascii().is_empty()) {
+                return processed;
+            }
+        }
+        self.warnings.push(format!(
+            "{}: {} is empty, as a failed post-processing leaves it; the raw list is taken",
+            folder.display(),
+            processed[0].to_string_lossy()
+        ));
+        raw
     }
 
     /// Warns once of traces in `folder` that no list named.
@@ -342,19 +362,18 @@ fn without_traces(folder: &Path, names: &[OsString]) -> String {
     }
 }
 
-/// The command lists among `names`: the processed ones, else the raw ones.
-fn lists(names: &[OsString]) -> Vec<&OsString> {
+/// The command lists among `names`: the processed ones, and the raw ones.
+fn lists(names: &[OsString]) -> (Vec<&OsString>, Vec<&OsString>) {
     let plain = |name: &OsString| plain_name(&name.to_string_lossy()).to_owned();
     let lists = names.iter().filter(|name| name.to_string_lossy().starts_with(LIST));
-    let (mut chosen, raw): (Vec<&OsString>, Vec<&OsString>) =
+    let (mut processed, mut raw): (Vec<&OsString>, Vec<&OsString>) =
         lists.partition(|name| plain(name).ends_with(".g"));
-    if chosen.is_empty() {
-        chosen = raw;
+    for chosen in [&mut processed, &mut raw] {
+        // `kernelslist.g` first, then those of further contexts.
+        chosen.sort_by_key(|name| plain(name).len());
+        chosen.dedup_by_key(|name| plain(name));
     }
-    // `kernelslist.g` first, then those of further contexts.
-    chosen.sort_by_key(|name| plain(name).len());
-    chosen.dedup_by_key(|name| plain(name));
-    chosen
+    (processed, raw)
 }
 
 /// True when the file at `path` holds a command list.
