@@ -108,4 +108,5 @@ mod trace_spill;
 mod trace_versions;
 mod tracez;
 mod translation;
+mod troubles;
 mod workloads;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gpumodel::core::memory_copy::MemoryCopy;
 use gpumodel::trace::{Command, ConvertRequest, Silent, Store, convert, export};
 
 use crate::rendering::{compare_all, converted, reference, text};

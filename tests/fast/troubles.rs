@@ -59,7 +59,8 @@ fn holds(json: &Value, said: &str) -> bool {
 
 /// What does not hold of a row.
 fn wrong(trouble: &Trouble, output: &Output) -> Vec<String> {
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let mut wrong = Vec::new();
     if output.status.code() != Some(trouble.exit) {
         wrong.push(format!("it ended with {}: {err}", output.status));

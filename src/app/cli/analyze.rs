@@ -290,18 +290,26 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The keys of the machine that the options set.
+fn overrides(arguments: &Arguments) -> Vec<(String, String)> {
+    let mut overrides = arguments.set.clone();
+    let copies = arguments.copies.then(|| String::from("true"));
+    let managed = arguments.managed.clone();
+    for (key, value) in [("link.copies", copies), ("link.managed", managed)] {
+        overrides.extend(value.map(|value| (key.to_owned(), value)));
+    }
+    overrides
+}
+
 /// The record of each machine.
 fn analyzed(
     arguments: Arguments,
     targets: &[Target],
 ) -> Result<Vec<Analysis>, Box<dyn Error + Send + Sync>> {
-    let mut overrides = arguments.set;
-    overrides.extend(arguments.copies.then(|| ("link.copies".to_owned(), "true".to_owned())));
-    overrides.extend(arguments.managed.map(|which| ("link.managed".to_owned(), which)));
     let mut request = AnalyzeRequest {
         apps: arguments.apps.iter().map(AppName::parse).collect(),
         machine: OsString::new(),
-        overrides,
+        overrides: overrides(&arguments),
         filter: arguments.filter.into(),
         skip_damaged: arguments.skip_damaged,
         schemes: arguments.scheme,

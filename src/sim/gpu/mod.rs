@@ -74,7 +74,8 @@ pub struct Gpu<'a> {
     pub(crate) plan_control: PlanControl,
     pub(crate) channels: ChannelControl,
     pub(crate) decision_counters: DecisionCounters,
-    /// By launch: its counts at the end of its application's first run, where that restarted.
+    /// By launch: its counts at the end of its application's first run, where that restarted;
+    /// without what it still had on its way to memory then.
     pub(crate) first_runs: Vec<Option<Box<KernelCounts>>>,
     timeline: Timeline,
     residency: Option<ResidencyRecorder>,
