@@ -175,7 +175,10 @@ impl SharedState {
     /// A page of managed memory has come.
     pub(crate) fn bring_page(&mut self, place: u32) {
         let Some(link) = &mut self.link else { return };
-        for packet in link.brought(place, self.queue.now()) {
+        for mut packet in link.brought(place, self.queue.now()) {
+            // Its frame may be another one since it was asked for.
+            packet.address = self.physical(packet.virtual_address);
+            packet.slice = self.memory_system.slice_of(packet.address);
             self.memory_system.send(packet, &mut self.queue);
         }
     }

@@ -21,7 +21,7 @@ const IGNORED: [(&str, Option<&str>, &str); 57] = [
     ),
     ("-gpgpu_flush_l2_cache", Some("0"), "the L2 keeps its content between kernels"),
     ("-gpgpu_heap_size_limit", None, "functional simulation"),
-    ("-gpgpu_ignore_resources_limitation", Some("0"), "CTAs need their resources"),
+    ("-gpgpu_ignore_resources_limitation", None, "CTAs need their resources"),
     (
         "-gpgpu_inst_fetch_throughput",
         None,
