@@ -181,6 +181,11 @@ impl Launches {
         self.running.retain(|&(running, _)| running != Begun::Copy(number));
     }
 
+    /// Whether a copy is under way.
+    pub(crate) fn is_copying(&self) -> bool {
+        self.running.iter().any(|(begun, _)| matches!(begun, Begun::Copy(_)))
+    }
+
     /// True when every command is done.
     pub(crate) fn is_done(&self) -> bool {
         self.commands.is_empty() && self.running.is_empty()
@@ -292,6 +297,8 @@ pub(crate) struct Running {
     pub(crate) outcome: AppOutcome,
     /// It has begun a launch.
     pub(crate) begun: bool,
+    /// Its runs up to when another one last copied instead of running.
+    pub(crate) runs_beside_copies: u64,
     /// What begins now has waited for a copy.
     pub(crate) after_copy: bool,
     /// When it came or its last launch ended: its next call may go out.
@@ -322,6 +329,7 @@ impl Running {
             state,
             outcome,
             begun: false,
+            runs_beside_copies: 0,
             after_copy: false,
             free_since: 0,
             begun_launches: Vec::new(),

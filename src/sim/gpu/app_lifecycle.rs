@@ -278,12 +278,18 @@ impl Gpu<'_> {
     /// never gets to its first instruction.
     fn check_for_starved(&mut self, app: usize) {
         let turns = self.plan_control.time_slice().is_some();
-        if self.apps[app].outcome.runs < RUNS_OF_OTHERS || self.run_end.end.at.is_some() || turns {
+        let runs = self.apps[app].outcome.runs;
+        if self.apps.iter().any(|other| !other.reported && other.launches.is_copying()) {
+            self.apps[app].runs_beside_copies = runs;
+        }
+        let runs = runs - self.apps[app].runs_beside_copies;
+        if runs < RUNS_OF_OTHERS || self.run_end.end.at.is_some() || turns {
             return;
         }
         self.account_stalls();
         let starved = (0..self.apps.len()).find(|&other| {
-            let waits = self.apps[other].state == State::Active && !self.apps[other].reported;
+            let app = &self.apps[other];
+            let waits = app.state == State::Active && !app.reported;
             waits && self.progress(AppId(to_u16(other))) <= 0.0
         });
         self.run_end.starved = starved.map(|other| AppId(to_u16(other)));

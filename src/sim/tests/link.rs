@@ -95,6 +95,19 @@ fn applications_share_the_engines() {
 }
 
 #[test]
+fn who_copies_does_not_starve_while_others_run_again_and_again() {
+    let resolved = linked(&[]);
+    let script = || Script::new(&resolved, &[line("FADD", Some(1), Some(1))], 1, 1, 32);
+    let copying = |load: &mut Load| load.commands.insert(0, to_device(10_000_000, None));
+    let again = |load: &mut Load| load.relaunches = true;
+    let fixture = Scripts::new(vec![script(), script()]).with(0, copying);
+    let fixture = fixture.with(0, again).with(1, again);
+    let outcome = fixture.under(&resolved, &plan(&resolved, &[8, 8], PlanDraft::default()));
+    assert!(outcome.apps[1].runs > 64, "{} runs", outcome.apps[1].runs);
+    assert_eq!(outcome.kernels[0].start, LATENCY + 1_000_000);
+}
+
+#[test]
 fn a_launch_waits_for_the_copy_of_its_stream_alone() {
     let resolved = linked(&[]);
     let copy = to_device(1_000_000, Some(1));
