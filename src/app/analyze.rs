@@ -12,7 +12,7 @@ use gpumodel_core::units::Cycle;
 use gpumodel_policy::queue::{FREED, QueueChoice};
 use gpumodel_report::paper::PublishedSlowdowns;
 use gpumodel_report::results::{Analysis, AppRecord, MachineRecord, SCHEMA};
-use gpumodel_sim::config::{Machine, Resolved};
+use gpumodel_sim::config::{Link, Machine, Resolved};
 use gpumodel_sim::{End, Load, Setup};
 use gpumodel_trace::{Filter, Progress, Silent};
 
@@ -281,6 +281,9 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     check_names(named)?;
     let models = crate::models(request.models.as_deref())?;
     let resolved = models.machine(&request.machine, &request.overrides)?;
+    if request.sample.is_some() && resolved.machine.link.as_ref().is_some_and(Link::is_used) {
+        return Err(RunError::SampledLink);
+    }
     let memory = Memory::load(&resolved.machine, &models)?;
     let ctx = RunContext::new(request, (&resolved, &memory), watch, None);
     let locations: &[String] = match &queue {

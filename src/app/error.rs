@@ -186,6 +186,13 @@ pub enum RunError {
          has finished once, and a queue's file says when they arrive"
     )]
     NotWithQueue(&'static str),
+    /// Samples of a machine whose copies or page faults take time.
+    #[error(
+        "--sample leaves out most of a run, and copies and page faults that take time (--copies, \
+         --managed, or link.copies and link.managed of the machine) are of the whole: run it \
+         without --sample"
+    )]
+    SampledLink,
     /// More applications together than the machine has SMs.
     #[error(
         "group_size is {group_size}, but the machine has only {sms} SMs: at least one for each"

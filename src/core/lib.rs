@@ -4,6 +4,7 @@
 pub mod contract;
 pub mod expression;
 pub mod isa;
+pub mod memory_copy;
 pub mod models;
 pub mod toml;
 pub mod units;

@@ -69,7 +69,7 @@ impl<'a> Mix<'a> {
             Command::Launch { kernel, stream } => {
                 Command::Launch { kernel: KernelId(kernel.0 + first), stream }
             }
-            copy @ Command::Copy { .. } => copy,
+            copy @ Command::Copy(_) => copy,
         };
         self.feeds[app].commands().into_iter().map(renumber).collect()
     }

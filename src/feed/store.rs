@@ -132,9 +132,7 @@ impl<'a> StoreFeed<'a> {
     /// The command list, launches numbered by their place among the chosen ones.
     pub fn commands(&self) -> Vec<Command> {
         let command = |command| match command {
-            gpumodel_trace::Command::MemcpyHtoD { destination, bytes } => {
-                Some(Command::Copy { destination, bytes })
-            }
+            gpumodel_trace::Command::Copy(copy) => Some(Command::Copy(copy)),
             gpumodel_trace::Command::Kernel(kernel) => {
                 let place = self.kernels.binary_search(&kernel).ok()?;
                 let stream = self.programs[place].launch.stream;
@@ -159,7 +157,7 @@ impl<'a> StoreFeed<'a> {
                     let within = places.contains(&(begun - 1));
                     within.then_some(Command::Launch { kernel, stream })
                 }
-                Command::Copy { .. } => {
+                Command::Copy(_) => {
                     let last = begun == places.end && begun == self.programs.len();
                     (places.contains(&begun) || last).then_some(command)
                 }

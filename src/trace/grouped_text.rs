@@ -4,6 +4,7 @@
 use std::io::Write;
 
 use gpumodel_core::isa::{Access, AddressMode, Code, Instruction, Register};
+use gpumodel_core::memory_copy::MemoryCopy;
 use gpumodel_core::units::{Dim3, to_usize};
 
 /// The command list's file name.
@@ -12,8 +13,10 @@ pub(crate) const LIST: &str = "kernelslist.g";
 pub(crate) const CTA_END: &[u8] = b"\n#END_TB\n";
 
 /// The line of a copy in a command list.
-pub(crate) fn copy_line(destination: u64, bytes: u64) -> String {
-    format!("MemcpyHtoD,{destination:#018x},{bytes}\n")
+pub(crate) fn copy_line(copy: &MemoryCopy) -> String {
+    let MemoryCopy { direction, address, bytes, stream } = copy;
+    let stream = stream.map(|stream| format!(",stream={stream}")).unwrap_or_default();
+    format!("{},{address:#018x},{bytes}{stream}\n", direction.word())
 }
 
 /// Begins the frame of the CTA at `position`.

@@ -7,6 +7,8 @@ use std::process::Output;
 use assert_cmd::Command;
 use serde_json::Value;
 
+use crate::common::program::gpumodel_in;
+
 /// A folder for one test: its cache and its outputs.
 struct Bench(tempfile::TempDir);
 
@@ -263,4 +265,34 @@ fn a_report_that_cannot_be_written_is_refused_before_the_run() {
     let words = ["analyze", "no-such-trace", "--machine", "v100", "--json"];
     let said = bench.refused(&[&words[..], &[record.to_str().unwrap()]].concat());
     assert!(said.contains("x.json") && !said.contains("no-such-trace"), "{said}");
+}
+
+#[test]
+fn copies_take_time_where_the_machine_has_a_link_and_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/samples/saxpy");
+    let record = |words: &[&str]| {
+        let mut all = vec!["analyze", sample, "--machine", "v100", "--json", "-"];
+        all.extend(words);
+        let output = gpumodel_in(folder.path(), &all);
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let (plain, timed, set) =
+        (record(&[]), record(&["--copies"]), record(&["--set", "link.copies=true"]));
+    assert_eq!(timed, set);
+    let cycles = |record: &serde_json::Value| record["solo"][0]["cycles"].as_u64().unwrap();
+    let took = timed["solo"][0]["link"]["copy_cycles"].as_u64().unwrap();
+    // Two copies of 163840 bytes at 12.4 GB/s behind 2 us, at 1530 MHz.
+    assert_eq!(took, 2 * (3060 + 20_216));
+    assert!(cycles(&timed) > took && cycles(&plain) < took);
+    assert!(plain["solo"][0].get("link").is_none());
+    assert_eq!(timed["overrides"]["link.copies"], "true");
+    let refused = |words: &[&str], said: &str| {
+        let output = gpumodel_in(folder.path(), words);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && error.contains(said), "{error}");
+    };
+    let foreign = ["analyze", sample, "--machine", "accelsim-qv100", "--copies"];
+    refused(&foreign, "found accelsim-qv100, which has none");
+    refused(&["analyze", sample, "--machine", "v100", "--copies", "--sample"], "without --sample");
 }

@@ -78,7 +78,9 @@ fn unused_values_are_listed() {
     let import = small();
     let file = here().join("tests/data/accelsim-small/gpgpusim.config");
     let reported = |line: &str| format!("{}:{line}", file.display());
-    assert_eq!(import.unknown, ["40 -frobnicate 17", "38 -gpgpu_dram_scheduler 0"].map(reported));
+    assert_eq!(import.unknown, ["40 -frobnicate 17"].map(reported));
+    let unmodelled = ["38 -gpgpu_dram_scheduler 0: modelled as 1 (FR-FCFS)"];
+    assert_eq!(import.unmodelled, unmodelled.map(reported));
     assert_eq!(import.ignored, ["39 -gpgpu_runtime_stat 500"].map(reported));
     assert!(!import.text.contains("accelsim-small/"), "its text is the same wherever it lies");
     assert!(import.text.contains("#   gpgpusim.config:40 -frobnicate 17"), "also in the file");

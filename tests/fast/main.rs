@@ -109,4 +109,5 @@ mod trace_spill;
 mod trace_versions;
 mod tracez;
 mod translation;
+mod troubles;
 mod workloads;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gpumodel::core::memory_copy::MemoryCopy;
 use gpumodel::trace::{Command, ConvertRequest, Silent, Store, convert, export};
 
 use crate::rendering::{compare_all, converted, reference, text};
@@ -109,7 +110,7 @@ fn commands_keep_their_order() {
     let Some(reference) = reference() else { return };
     let scratch = tempfile::tempdir().unwrap();
     let store = converted(&reference.join("apps/mriq"), scratch.path());
-    let copy = |destination, bytes| Command::MemcpyHtoD { destination, bytes };
+    let copy = |address, bytes| Command::Copy(MemoryCopy::to_device(address, bytes));
     let expected = [
         copy(0x7f40_0100_0000, 2048),
         copy(0x7f40_0100_0800, 2048),

@@ -33,7 +33,7 @@ fn scale_shrinks_tables_that_are_scaled_and_leaves_the_others() {
     let largest = |name: &str, scale| {
         let workload = Workload::load_scaled(name, &gpumodel::models(), scale).unwrap();
         let copied = workload.commands().filter_map(|command| match command {
-            Command::MemcpyHtoD { bytes, .. } => Some(bytes),
+            Command::Copy(copy) => Some(copy.bytes),
             Command::Kernel(_) => None,
         });
         copied.max().unwrap()

@@ -43,6 +43,7 @@ use crate::{AnalyzeRequest, AppName, Ending, EventDetail, SampleRequest, analyze
     gpumodel analyze app.gpt --machine v100 --names 'gemm|conv' --ctas first:160\n  \
     gpumodel analyze sgemm.gpt --machine v100 --sample        a part of the CTAs, with an interval\n  \
     gpumodel analyze sgemm.gpt --machine v100 --sample=0.01   more of them\n  \
+    gpumodel analyze bfs.gpt --machine v100 --copies          with the time of its copies\n  \
     gpumodel analyze bfs.gpt --machine v100 --hot 5           where its code loses time\n  \
     gpumodel analyze bfs.gpt lud.gpt --machine v100 --scheme even --trace-events run.json\n\n\
     ENVIRONMENT:\n  \
@@ -105,6 +106,15 @@ pub(crate) struct Arguments {
     /// Overrides a key of the machine for this run
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
+    /// Lets copies take time, over the link that the machine describes: latency, then bytes at
+    /// its bandwidth; those of a stream run beside kernels of others. The same as --set
+    /// link.copies=true
+    #[arg(long)]
+    copies: bool,
+    /// Which memory is managed: `all` lets the first touch of a page that no copy has brought
+    /// cost a fault and its way over the link, `none` nothing. The same as --set link.managed=M
+    #[arg(long, value_name = "M", value_parser = ["none", "all"])]
+    managed: Option<String>,
     /// A folder of model files that take precedence over the built-in ones, laid out as
     /// `models/`
     #[arg(long, value_name = "DIR")]
@@ -280,6 +290,17 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The keys of the machine that the options set.
+fn overrides(arguments: &Arguments) -> Vec<(String, String)> {
+    let mut overrides = arguments.set.clone();
+    let copies = arguments.copies.then(|| String::from("true"));
+    let managed = arguments.managed.clone();
+    for (key, value) in [("link.copies", copies), ("link.managed", managed)] {
+        overrides.extend(value.map(|value| (key.to_owned(), value)));
+    }
+    overrides
+}
+
 /// The record of each machine.
 fn analyzed(
     arguments: Arguments,
@@ -288,7 +309,7 @@ fn analyzed(
     let mut request = AnalyzeRequest {
         apps: arguments.apps.iter().map(AppName::parse).collect(),
         machine: OsString::new(),
-        overrides: arguments.set,
+        overrides: overrides(&arguments),
         filter: arguments.filter.into(),
         skip_damaged: arguments.skip_damaged,
         schemes: arguments.scheme,

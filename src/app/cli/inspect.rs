@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use gpumodel_core::units::Dim3;
+use gpumodel_core::memory_copy::CopyDirection;
+use gpumodel_core::units::{Dim3, to_u64};
 use gpumodel_report::plain_name;
 use gpumodel_report::results::AppNames;
 use gpumodel_report::table::{Cell, Column, Table, wrapped};
@@ -79,6 +80,10 @@ struct Document {
     store_over_source: Option<f64>,
     memcpy_h2d: u64,
     memcpy_h2d_bytes: u64,
+    memcpy_d2h: u64,
+    memcpy_d2h_bytes: u64,
+    memcpy_d2d: u64,
+    memcpy_d2d_bytes: u64,
     warp_instructions: u64,
     thread_instructions: u64,
     unmodelled_instructions: u64,
@@ -211,7 +216,7 @@ fn document(store: &Store, filter: &Filter, verified: bool) -> Result<Document, 
         all.merge(statistics);
     }
     let sum = |of: fn(&KernelRow) -> u64| kernels.iter().map(of).sum::<u64>();
-    let copies = copies(store);
+    let [to_device, to_host, within] = CopyDirection::ALL.map(|way| copies(store, way));
     // Sizes are those of the whole store.
     let whole = |of: fn(&KernelSummary<'_>) -> u64| {
         (0..store.kernel_count()).map(|index| of(&store.kernel(index))).sum::<u64>()
@@ -228,8 +233,12 @@ fn document(store: &Store, filter: &Filter, verified: bool) -> Result<Document, 
         store_bytes: store.file_bytes(),
         store_over_text: ratio(store.file_bytes(), text_bytes),
         store_over_source: ratio(store.file_bytes(), source_bytes),
-        memcpy_h2d: gpumodel_core::units::to_u64(copies.len()),
-        memcpy_h2d_bytes: copies.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes)),
+        memcpy_h2d: to_device.0,
+        memcpy_h2d_bytes: to_device.1,
+        memcpy_d2h: to_host.0,
+        memcpy_d2h_bytes: to_host.1,
+        memcpy_d2d: within.0,
+        memcpy_d2d_bytes: within.1,
         warp_instructions: sum(|k| k.warp_instructions),
         thread_instructions: sum(|k| k.thread_instructions),
         unmodelled_instructions: all.open,
@@ -241,13 +250,14 @@ fn document(store: &Store, filter: &Filter, verified: bool) -> Result<Document, 
     })
 }
 
-/// The bytes of each copy from the host to the device.
-fn copies(store: &Store) -> Vec<u64> {
+/// How many copies of a direction there are, and their bytes.
+fn copies(store: &Store, direction: CopyDirection) -> (u64, u64) {
     let bytes = |command| match command {
-        Command::MemcpyHtoD { bytes, .. } => Some(bytes),
+        Command::Copy(copy) => (copy.direction == direction).then_some(copy.bytes),
         Command::Kernel(_) => None,
     };
-    store.commands().filter_map(bytes).collect()
+    let bytes: Vec<u64> = store.commands().filter_map(bytes).collect();
+    (to_u64(bytes.len()), bytes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes)))
 }
 
 fn kernel_row(
@@ -374,6 +384,13 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
         "copies     {} to the device, {} bytes",
         document.memcpy_h2d, document.memcpy_h2d_bytes
     )?;
+    let further = [
+        ("to the host", document.memcpy_d2h, document.memcpy_d2h_bytes),
+        ("within the device", document.memcpy_d2d, document.memcpy_d2d_bytes),
+    ];
+    for (way, copies, bytes) in further.into_iter().filter(|row| row.1 > 0) {
+        writeln!(out, "copies     {copies} {way}, {bytes} bytes")?;
+    }
     let compared = match (document.store_over_text, document.store_over_source) {
         (Some(of_text), Some(of_source)) => format!(
             ": {} % of the text ({text_bytes}), {} x the trace files ({source_bytes})",

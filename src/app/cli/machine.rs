@@ -242,6 +242,9 @@ fn run_import(import: &Import) -> Outcome {
     message(format_args!(
         "{count} options have no counterpart; the file lists them with the reason"
     ));
+    for option in &made.unmodelled {
+        alert(format_args!("not modelled at this value: {option}"));
+    }
     made.unknown
         .iter()
         .for_each(|option| alert(format_args!("unknown option, not used: {option}")));

@@ -55,7 +55,7 @@ impl MixRunner<'_> {
             decisions: decisions.iter().map(|decision| self.decision(decision)).collect(),
             moved: owned(decisions).then(|| outcome.moved.iter().map(moved_so_far).collect()),
             residency: residency(outcome),
-            notes: self.overshoot_notes(outcome),
+            notes: self.run_notes(outcome),
             events: self.events(outcome),
             ..CoRun::default()
         };
@@ -77,6 +77,19 @@ impl MixRunner<'_> {
             events.timeline = outcome.timeline.iter().map(record::interval).collect();
         }
         events
+    }
+
+    /// What is said of a run.
+    fn run_notes(&self, outcome: &Outcome) -> Vec<String> {
+        let machine = &self.ctx.resolved.machine;
+        let link = |app: usize| {
+            let link = record::link(machine, &outcome.apps[app].link)?;
+            let said: Vec<String> = [link.copies(), link.faults()].into_iter().flatten().collect();
+            let name = &self.facts.apps[app].name;
+            (!said.is_empty()).then(|| format!("{name}: {}", said.join("; ")))
+        };
+        let links = (0..self.facts.apps.len()).filter_map(link);
+        self.overshoot_notes(outcome).into_iter().chain(links).collect()
     }
 
     /// Notes on applications that went far beyond their targets before the next check: their IPC
@@ -156,6 +169,7 @@ impl MixRunner<'_> {
             warp_instructions,
             thread_instructions,
             all_thread_instructions: if relaunches { all.thread_instructions } else { 0 },
+            link: record::link(machine, &ended.link),
             l1: record::cache(&counts.l1),
             l2: record::cache(&counts.l2),
             dram: record::dram(self.ctx, &counts, cycles),

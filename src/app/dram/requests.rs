@@ -38,7 +38,7 @@ pub enum RequestError {
         source: io::Error,
     },
     /// An invalid line.
-    #[error("{name}:{line}: expected {expected}, found {found}")]
+    #[error("{name}:{line}: expected {expected}, found {found}; {form}")]
     Line {
         /// The file.
         name: String,
@@ -48,6 +48,8 @@ pub enum RequestError {
         expected: String,
         /// What was found.
         found: String,
+        /// What a line has.
+        form: String,
     },
 }
 
@@ -155,11 +157,23 @@ impl<R: BufRead> Requests<R> {
         Ok(!self.line.is_empty())
     }
 
+    /// What a line has.
+    fn form(&self) -> String {
+        String::from(match self.format {
+            RequestFormat::Address => {
+                "a line is `CYCLE ADDRESS R|W [BYTES]`, also for traces of Ramulator and DRAMsim3, \
+                 which have other forms"
+            }
+            RequestFormat::Coordinates => "a line is `ID CYCLE R|W PC BG BA ROW COL`",
+        })
+    }
+
     #[cold]
     fn invalid(&self, expected: &str, found: Option<&[u8]>) -> RequestError {
         let word = found.map(|word| String::from_utf8_lossy(&word[..word.len().min(40)]));
         RequestError::Line {
             name: self.name.clone(),
+            form: self.form(),
             line: self.number,
             expected: expected.to_owned(),
             found: word.map_or_else(
@@ -174,6 +188,7 @@ impl<R: BufRead> Requests<R> {
     pub(crate) fn too_late(&self, most: u64) -> RequestError {
         RequestError::Line {
             name: self.name.clone(),
+            form: self.form(),
             line: self.number,
             expected: format!(
                 "a CYCLE within {most} clocks of the end of the requests before, since every \

@@ -180,14 +180,14 @@ fn counts(program: &Program, executed: &[u64], machine: &Machine) -> Vec<u64> {
 }
 
 /// What the machine has counted.
-pub(super) fn counted(counts: &KernelCounts) -> Vec<AssumptionRecord> {
-    null(counts).into_iter().chain(asynchronous(counts)).collect()
+pub(super) fn counted(counts: &KernelCounts, machine: &Machine) -> Vec<AssumptionRecord> {
+    null(counts, machine).into_iter().chain(asynchronous(counts)).collect()
 }
 
 /// Active lanes at address 0 of global memory.
-fn null(counts: &KernelCounts) -> Option<AssumptionRecord> {
+fn null(counts: &KernelCounts, machine: &Machine) -> Option<AssumptionRecord> {
     let (instructions, all) = (counts.null_accesses, counts.warp_instructions);
-    let effect = "a fault of the tracer: these lanes access nothing";
+    let effect = null_effect(machine);
     (instructions > 0).then(|| record("active lane at address 0", effect, instructions, all))
 }
 
@@ -207,6 +207,15 @@ fn asynchronous(counts: &KernelCounts) -> Vec<AssumptionRecord> {
         counts.assumed_object_waits,
     );
     copies.into_iter().chain(waits).collect()
+}
+
+/// What active lanes at address 0 do on a machine.
+pub(crate) fn null_effect(machine: &Machine) -> &'static str {
+    if machine.quirks.accesses_null {
+        "a fault of the tracer: these lanes access it, as in the simulator"
+    } else {
+        "a fault of the tracer: these lanes access nothing"
+    }
 }
 
 /// The CTAs that a sample did not run.

@@ -13,13 +13,13 @@ use gpumodel_core::isa::Unit;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32};
 use gpumodel_report::results::{
     AppRecord, CacheCounters, ChannelRecord, ConstantCounters, DramCounters, FetchCounters,
-    Interval, KernelRecord, SmCounters, TlbCounters, TranslationCounters,
+    Interval, KernelRecord, LinkRecord, SmCounters, TlbCounters, TranslationCounters,
 };
 use gpumodel_sim::config::Machine;
 use gpumodel_sim::dram::ChannelCounters;
 use gpumodel_sim::{
-    CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, Need, Outcome, Program, Sample,
-    SmCounts, StallStack, TlbCounts, TranslationCounts,
+    CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, LinkUse, Need, Outcome, Program,
+    Sample, SmCounts, StallStack, TlbCounts, TranslationCounts,
 };
 
 use crate::{RunContext, ratio};
@@ -67,7 +67,7 @@ pub(crate) fn kernel(
         activity: Some(utilization::activity(machine, counts, cycles, ctx.memory.peak_gb_per_s)),
         instruction_mix: mix(counts),
         unknown_opcode_instructions: counts.unknown_opcodes,
-        assumptions: assumptions::counted(counts),
+        assumptions: assumptions::counted(counts, machine),
         ..KernelRecord::default()
     }
 }
@@ -106,6 +106,7 @@ pub(crate) fn app(
     row.ipc = ratio(row.thread_instructions, cycles);
     row.dram.bandwidth_utilization = utilization(ctx, row.dram.bytes(), cycles);
     row.timeline = outcome.timeline.iter().map(interval).collect();
+    row.link = outcome.apps.first().and_then(|app| link(&ctx.resolved.machine, &app.link));
     fill_parts(&mut row, &ctx.resolved.machine, outcome);
     if !row.memory_only {
         row.energy =
@@ -201,6 +202,24 @@ pub(crate) fn dram(ctx: &RunContext<'_>, counts: &KernelCounts, cycles: Cycle) -
         row_misses: counts.row_misses,
         bandwidth_utilization: utilization(ctx, bytes, cycles),
     }
+}
+
+/// Copies and page faults; `None` where they take no time.
+pub(crate) fn link(machine: &Machine, used: &LinkUse) -> Option<LinkRecord> {
+    machine.link.as_ref().filter(|link| link.is_used())?;
+    let LinkUse { copies, bytes, .. } = used;
+    Some(LinkRecord {
+        host_to_device_copies: copies[0],
+        host_to_device_bytes: bytes[0],
+        device_to_host_copies: copies[1],
+        device_to_host_bytes: bytes[1],
+        device_to_device_copies: copies[2],
+        device_to_device_bytes: bytes[2],
+        copy_cycles: used.copy_cycles,
+        page_faults: used.faults,
+        page_fault_bytes: used.fault_bytes,
+        page_fault_cycles: used.fault_cycles,
+    })
 }
 
 /// Share of the peak DRAM bandwidth over `cycles`.

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use gpumodel_core::isa::Listing;
+use gpumodel_core::memory_copy::CopyDirection;
 use gpumodel_core::units::Cycle;
 use gpumodel_feed::StoreFeed;
-use gpumodel_sim::config::Machine;
+use gpumodel_sim::config::{Machine, ManagedMemory};
 use gpumodel_sim::{Command, DEFAULT_STREAM, Outcome};
 
 use crate::app::skipped;
+use crate::record::assumptions::null_effect;
 use crate::{AnalyzeRequest, App, EndWhen, Ending};
 
 /// A window of fewer launch latencies makes targets depend mostly on the latency.
@@ -64,6 +66,7 @@ impl Notes {
         self.of_opcodes(name, feed, outcome);
         self.of_logs(name, feed);
         self.of_streams(name, feed, machine);
+        self.of_link(name, feed, machine);
         if app.store.skipped_files() > 0 {
             self.add(format!("{name}: {}", skipped(app.store.skipped_files())));
         }
@@ -71,8 +74,8 @@ impl Notes {
         if generic > 0 {
             self.add(format!("{name}: {generic} accesses through generic addresses, classified by the trace's shared and local windows"));
         }
-        self.of_nulls(name, outcome);
-        self.of_copies(name, outcome);
+        self.of_nulls(name, outcome, machine);
+        self.of_bulk_copies(name, outcome);
         let barriers: u64 = outcome.kernels.iter().map(|k| k.assumed_barriers).sum();
         if barriers > 0 {
             self.add(format!("{name}: {barriers} barrier instructions without number or thread count in the trace: with a count each is a separate barrier, else that of the whole CTA"));
@@ -94,16 +97,19 @@ impl Notes {
     }
 
     /// Notes active lanes at address 0.
-    fn of_nulls(&mut self, name: &str, outcome: &Outcome) {
+    fn of_nulls(&mut self, name: &str, outcome: &Outcome, machine: &Machine) {
         let null: u64 = outcome.kernels.iter().map(|k| k.null_lanes).sum();
         if null > 0 {
             let accesses: u64 = outcome.kernels.iter().map(|k| k.null_accesses).sum();
-            self.add(format!("{name}: {null} active lanes of {accesses} accesses are at address 0, a fault of the tracer: these lanes access nothing"));
+            self.add(format!(
+                "{name}: {null} active lanes of {accesses} accesses are at address 0, {}",
+                null_effect(machine)
+            ));
         }
     }
 
     /// Notes bulk copies of which the trace has no addresses, and the bytes that are known of.
-    fn of_copies(&mut self, name: &str, outcome: &Outcome) {
+    fn of_bulk_copies(&mut self, name: &str, outcome: &Outcome) {
         let sum = |of: fn(&gpumodel_sim::KernelCounts) -> u64| -> u64 {
             outcome.kernels.iter().map(of).sum()
         };
@@ -143,8 +149,24 @@ impl Notes {
         let is_launch = |command: &Command| matches!(command, Command::Launch { .. });
         let copies = commands.iter().skip_while(|command| !is_launch(command));
         let copies = copies.filter(|command| !is_launch(command)).count();
-        if copies > 0 {
+        if copies > 0 && !machine.link.as_ref().is_some_and(|link| link.copies) {
             self.add(format!("{name}: {copies} copies behind the first launch are taken as synchronous: each waits for all launches before it and holds those behind it"));
+        }
+    }
+
+    /// Notes what was assumed of copies and of managed memory, where they take time.
+    fn of_link(&mut self, name: &str, feed: &StoreFeed<'_>, machine: &Machine) {
+        let Some(link) = &machine.link else { return };
+        let commands = feed.commands();
+        let mut copies = commands.iter().filter_map(Command::copy);
+        if link.copies {
+            self.add(format!("{}: copies take time: {} us, then {} GB/s to the device and {} GB/s to the host, of memory that is page-locked; those without a stream in the trace are synchronous; what they take from caches and DRAM is not modelled", machine.name, link.latency_us, link.host_to_device_gb_per_s, link.device_to_host_gb_per_s));
+            if !copies.any(|copy| copy.direction == CopyDirection::DeviceToHost) {
+                self.add(format!("{name}: no copy to the host is in the trace: tracers record those to the device alone"));
+            }
+        }
+        if link.managed == ManagedMemory::All {
+            self.add(format!("{}: all memory is taken as managed: the first touch of {} bytes that no copy has brought costs {} us and their way over the link, faults wait together, nothing is evicted or goes back; drivers take 20 to 50 us and bring up to 2 MB ahead, so that real faults are up to 2.5 times slower one by one and fewer in a row", machine.name, link.fault_bytes, link.fault_us));
         }
     }
 

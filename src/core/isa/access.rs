@@ -101,6 +101,12 @@ impl Access {
         lanes > 0 && (self.base == 0 || falls)
     }
 
+    /// The number of active lanes at address 0.
+    #[must_use]
+    pub fn null_lanes(&self) -> u32 {
+        self.active().fold(0, |null, (_, address)| null + u32::from(address == 0))
+    }
+
     /// Takes the lanes at address 0 out of the active ones; returns how many.
     pub fn drop_null(&mut self) -> u32 {
         let mut lanes = [0; WARP_LANES];

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CacheCounters, CellRecord, ChannelRecord, CoRun, ConstantCounters, DramCounters, EnergyRecord,
-    FetchCounters, HotRecord, InterferenceRecord, QueueRun, RunEvents, SmCounters, TlbCounters,
-    TranslationCounters, UnitShares, UtilizationRecord,
+    FetchCounters, HotRecord, InterferenceRecord, LinkRecord, QueueRun, RunEvents, SmCounters,
+    TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
 };
 use crate::format::csv;
 
@@ -101,7 +101,8 @@ pub struct AppRecord {
     pub app: String,
     /// Hash of the store's content.
     pub store_hash: String,
-    /// From the first launch to the last kernel's end, launch latencies included.
+    /// From the first launch to the last kernel's end, launch latencies included; from the first
+    /// copy to the last where copies take time.
     pub cycles: Cycle,
     /// The part of `cycles` that is launch latency.
     pub launch_cycles: Cycle,
@@ -149,6 +150,9 @@ pub struct AppRecord {
     /// Where that energy went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyRecord>,
+    /// Copies and page faults; absent where they take no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkRecord>,
     /// How busy units and stores of the SMs were; absent: the record does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilization: Option<UtilizationRecord>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gpumodel_core::units::{Cycle, to_u64, to_usize};
 use serde::{Deserialize, Serialize};
 
-use super::{CacheCounters, DramCounters, RunEvents, UtilizationRecord};
+use super::{CacheCounters, DramCounters, LinkRecord, RunEvents, UtilizationRecord};
 
 /// The applications together under one scheme. [`CoRun::judge`] fills what
 /// compares them with running alone.
@@ -126,6 +126,9 @@ pub struct CoRunApp {
     pub mpki_warp: f64,
     /// L2 misses per thousand thread instructions.
     pub mpki_thread: f64,
+    /// Copies and page faults of its reported run; absent where they take no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkRecord>,
     /// L1 totals of its reported run.
     #[serde(default)]
     pub l1: CacheCounters,

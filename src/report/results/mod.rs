@@ -15,6 +15,7 @@ mod counters;
 mod error;
 mod events;
 mod hot;
+mod link;
 mod measure;
 mod metrics;
 mod quantity;
@@ -50,6 +51,7 @@ pub use counters::{
 pub use error::RecordError;
 pub use events::{CtaRecord, RunEvents};
 pub use hot::{HotInstruction, HotMeasure, HotRecord};
+pub use link::LinkRecord;
 pub(crate) use measure::first_partition;
 pub use measure::{EpochShares, Measure};
 pub use metrics::Alone;

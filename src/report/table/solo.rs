@@ -59,6 +59,10 @@ fn heading(text: &mut String, analysis: &Analysis, app: &AppRecord) {
 
 /// What only some machines have.
 fn optional(text: &mut String, app: &AppRecord) {
+    let link = app.link.iter().flat_map(|link| [link.copies(), link.faults()]).flatten();
+    for said in link {
+        let _ = writeln!(text, "  {said}");
+    }
     if let Some(fetch) = app.instruction_cache.filter(|fetch| fetch.inner_accesses > 0) {
         let _ = writeln!(
             text,

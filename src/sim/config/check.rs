@@ -6,6 +6,7 @@ use gpumodel_core::units::SECTOR_BYTES;
 
 use super::cache::{AllocatePolicy, Cache, SetHash, WriteMiss, WritePolicy};
 use super::isa_table::IsaTable;
+use super::link;
 use super::machine::{Allocation, Machine, PortQueues, RequestGranularity, SchedulerPolicy};
 use super::translation;
 
@@ -34,7 +35,7 @@ impl fmt::Display for Problem {
 type Check = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// One row per fact.
-const CHECKS: [Check; 25] = [
+const CHECKS: [Check; 26] = [
     ("clocks tick: at least 1 kHz and below 100000 MHz", clocks),
     ("a count is at least 1", counts),
     ("a count is no larger than any GPU's", largest),
@@ -57,6 +58,7 @@ const CHECKS: [Check; 25] = [
     ("a hashed cache has a power of two of sets, 32 or 64 for fermi", hashed_sets),
     ("the policies of a cache go together", cache_policies),
     ("pages and TLBs hold together", translation::problems),
+    ("the link to the host holds together", link::problems),
     ("instruction caches hold together", fetch),
     ("constant caches hold together", constant_caches),
     ("energies are at least 0", energy),

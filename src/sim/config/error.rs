@@ -71,6 +71,18 @@ pub enum SpecError {
         /// The word as it was typed.
         word: String,
     },
+    /// An override of the link of a machine that has none.
+    #[error(
+        "{word}: expected a machine with a section [link] (gpumodel machine show v100 lists its \
+         keys), found {machine}, which has none; write a machine file with `base = \"{machine}\"` \
+         and that section"
+    )]
+    NoLink {
+        /// The word as it was typed.
+        word: String,
+        /// The machine.
+        machine: String,
+    },
     /// The description is readable but no machine can be like this.
     #[error("{machine} is not a consistent machine:{}", listed(problems))]
     Inconsistent {

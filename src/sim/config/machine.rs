@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
+use super::link::Link;
 use super::memory::Layout;
 use super::translation::Translation;
 pub use crate::sm::SchedulerPolicy;
@@ -50,6 +51,9 @@ pub struct Machine {
     /// they carry addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant: Option<Constant>,
+    /// The link to the host; absent: copies are over at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
     /// Energy per event; absent: no energy is reported.
     #[serde(default)]
     pub energy: Option<Energy>,
@@ -584,6 +588,8 @@ pub struct Quirks {
     pub whole_cta_barriers: bool,
     /// Predicates carry no dependency.
     pub ignores_predicates: bool,
+    /// Active lanes at address 0 access it; else they are a tracer's fault and access nothing.
+    pub accesses_null: bool,
     /// DRAM is never refreshed.
     pub no_refresh: bool,
     /// Texture instructions take a fixed time and touch no memory.

@@ -9,6 +9,7 @@ mod check;
 mod error;
 mod import;
 mod isa_table;
+mod link;
 mod machine;
 mod matrix;
 mod memory;
@@ -21,6 +22,7 @@ pub use check::Problem;
 pub use error::SpecError;
 pub use import::{IMPORT_MARK, Import, ImportLabel, import_accelsim};
 pub use isa_table::{IsaTable, Unlisted};
+pub use link::{Link, ManagedMemory};
 pub use machine::{
     Allocation, BankConflicts, Clocks, Constant, CtaOrder, Dispatch, DramSpec, Energy, Fetch,
     Interconnect, L1Data, L1Spec, L2Spec, Machine, OperandReads, PortQueues, Quirks,

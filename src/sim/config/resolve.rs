@@ -18,6 +18,7 @@ use gpumodel_core::toml::{
 use super::check::{self, Problem};
 use super::error::SpecError;
 use super::isa_table::IsaTable;
+use super::link::Link;
 use super::machine::Machine;
 use super::memory::file::{COMMON, LONGEST_CHAIN, is_file, text_and_base};
 use super::memory::layout::LAYOUT;
@@ -105,7 +106,12 @@ impl Models {
         option: &str,
     ) -> Result<(Resolved, Vec<Problem>), SpecError> {
         let (name, mut tree) = self.machine_tree(name_or_path.as_ref())?;
+        let linked = tree.entries().is_some_and(|entries| entries.contains_key("link"));
         for (key, value) in overrides {
+            if !linked && key.starts_with("link.") {
+                let word = format!("{option}{key}={value}");
+                return Err(SpecError::NoLink { word, machine: name });
+            }
             set(&mut tree, (key, value), option)?;
         }
         self.examined_tree(&name, tree, overrides)
@@ -182,6 +188,8 @@ impl Models {
     fn hash(&self, machine: &Machine, isa: &IsaTable) -> String {
         let mut bare = machine.clone();
         bare.description.clear();
+        // A link that takes no time changes nothing.
+        bare.link = bare.link.filter(Link::is_used);
         let mut bytes = serde_json::to_vec(&(bare, isa)).expect("plain data has a JSON form");
         for (folder, name) in
             [("memory", &machine.dram.standard), ("memory/mappings", &machine.dram.mapping)]

@@ -2,21 +2,18 @@
 
 use std::collections::VecDeque;
 
+use gpumodel_core::memory_copy::MemoryCopy;
 use gpumodel_core::units::{Cycle, KernelId};
 
 use crate::config::{Machine, Quirks};
+use crate::gpu::link::LinkUse;
 use crate::mmu::AppMemory;
 
 /// One command of an application's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// A host-to-device copy.
-    Copy {
-        /// First byte in device memory.
-        destination: u64,
-        /// Length.
-        bytes: u64,
-    },
+    /// A copy between host and device, or within the device.
+    Copy(MemoryCopy),
     /// A launch into a stream.
     Launch {
         /// Which launch.
@@ -26,26 +23,57 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// The copy that it is.
+    #[must_use]
+    pub fn copy(&self) -> Option<&MemoryCopy> {
+        match self {
+            Self::Copy(copy) => Some(copy),
+            Self::Launch { .. } => None,
+        }
+    }
+}
+
 /// Commands that are searched for one that may begin: the hardware's work queues hold
 /// no more (CUDA programming guide, 128 resident grids).
 const WINDOW: usize = 128;
 
-/// The number that traces print for CUDA's default stream.
+/// The number that traces print for CUDA's default stream. The handle of the legacy stream
+/// (`cudaStreamLegacy`, 1) is that of another stream: programs that name it are rare.
 pub const DEFAULT_STREAM: u64 = 0;
 
 /// The commands of one application that have not begun, by stream.
 ///
-/// A launch begins when the one before it in its stream has ended and every
-/// copy before it in the list is done. A copy waits for all launches before it
-/// (a synchronous copy on the default stream). A launch in the legacy default stream does
+/// A launch or an asynchronous copy begins when the one before it in its stream has ended and
+/// every synchronous copy before it in the list is done. A synchronous copy waits for all before
+/// it and holds all behind it, as one on the legacy default stream does. A launch in the legacy default stream does
 /// so too, and all launches behind it wait for it: other streams are taken as blocking, as
 /// those of `cudaStreamCreate`, since traces do not record `cudaStreamNonBlocking` (CUDA
 /// Runtime API, stream synchronization behavior).
 #[derive(Debug)]
 pub(crate) struct Launches {
     commands: VecDeque<Command>,
-    running: Vec<(KernelId, u64)>,
+    running: Vec<(Begun, Place)>,
     rule: StreamRule,
+    /// Copies that have begun end later, by [`Launches::copied`]; false: they end at once.
+    times_copies: bool,
+    /// The number of the next copy that begins.
+    next_copy: u32,
+}
+
+/// What has begun and not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    Launch(KernelId),
+    Copy(u32),
+}
+
+/// Where it was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Stream(u64),
+    /// The host waits for it.
+    Host,
 }
 
 /// Which launches of one application may run at once.
@@ -81,48 +109,95 @@ impl StreamRule {
 }
 
 impl Launches {
-    /// The list of one application.
+    /// The list of one application, whose copies end at once.
     pub(crate) fn new(commands: impl IntoIterator<Item = Command>, rule: StreamRule) -> Self {
-        Self { commands: commands.into_iter().collect(), running: Vec::new(), rule }
+        let commands = commands.into_iter().collect();
+        Self { commands, running: Vec::new(), rule, times_copies: false, next_copy: 0 }
+    }
+
+    /// The same, whose copies may end later.
+    pub(crate) fn timing_copies(self, times_copies: bool) -> Self {
+        Self { times_copies, ..self }
     }
 
     /// Takes the next command that may begin now.
     pub(crate) fn next(&mut self) -> Option<Command> {
-        if self.running.iter().any(|&(_, stream)| self.rule.is_alone(stream)) {
+        let holds = |&(_, place): &(Begun, Place)| match place {
+            Place::Stream(stream) => self.rule.is_alone(stream),
+            Place::Host => true,
+        };
+        if self.running.iter().any(holds) {
             return None;
         }
-        let mut busy: Vec<u64> = self.running.iter().map(|&(_, stream)| stream).collect();
+        let mut busy: Vec<u64> =
+            self.running.iter().filter_map(|(_, place)| place.stream()).collect();
         for place in 0..self.commands.len().min(WINDOW) {
-            match self.commands[place] {
-                Command::Copy { .. } => {
+            let stream = match self.commands[place] {
+                Command::Copy(MemoryCopy { stream: None, .. }) => {
                     let first = place == 0 && self.running.is_empty();
-                    return if first { self.commands.pop_front() } else { None };
+                    return if first { self.begin(0, Place::Host) } else { None };
                 }
-                Command::Launch { kernel, stream } => {
-                    let alone = self.rule.is_alone(stream);
-                    if !busy.contains(&stream) && (!alone || busy.is_empty()) {
-                        self.commands.remove(place);
-                        self.running.push((kernel, stream));
-                        return Some(Command::Launch { kernel, stream });
-                    }
-                    if alone {
-                        return None;
-                    }
-                    busy.push(stream);
-                }
+                Command::Copy(MemoryCopy { stream: Some(stream), .. })
+                | Command::Launch { stream, .. } => stream,
+            };
+            let alone = self.rule.is_alone(stream);
+            if !busy.contains(&stream) && (!alone || busy.is_empty()) {
+                return self.begin(place, Place::Stream(stream));
             }
+            if alone {
+                return None;
+            }
+            busy.push(stream);
         }
         None
     }
 
+    /// Takes the command at `index` of the list.
+    fn begin(&mut self, index: usize, place: Place) -> Option<Command> {
+        let command = self.commands.remove(index)?;
+        match command {
+            Command::Launch { kernel, .. } => self.running.push((Begun::Launch(kernel), place)),
+            Command::Copy(_) if self.times_copies => {
+                self.running.push((Begun::Copy(self.next_copy), place));
+                self.next_copy += 1;
+            }
+            Command::Copy(_) => {}
+        }
+        Some(command)
+    }
+
+    /// The number of the copy that began last.
+    pub(crate) fn last_copy(&self) -> u32 {
+        self.next_copy - 1
+    }
+
     /// Notes that a launch has ended.
     pub(crate) fn ended(&mut self, kernel: KernelId) {
-        self.running.retain(|&(running, _)| running != kernel);
+        self.running.retain(|&(running, _)| running != Begun::Launch(kernel));
+    }
+
+    /// Notes that a copy has ended.
+    pub(crate) fn copied(&mut self, number: u32) {
+        self.running.retain(|&(running, _)| running != Begun::Copy(number));
+    }
+
+    /// Whether a copy is under way.
+    pub(crate) fn is_copying(&self) -> bool {
+        self.running.iter().any(|(begun, _)| matches!(begun, Begun::Copy(_)))
     }
 
     /// True when every command is done.
     pub(crate) fn is_done(&self) -> bool {
         self.commands.is_empty() && self.running.is_empty()
+    }
+}
+
+impl Place {
+    fn stream(self) -> Option<u64> {
+        match self {
+            Self::Stream(stream) => Some(stream),
+            Self::Host => None,
+        }
     }
 }
 
@@ -179,6 +254,8 @@ pub struct AppOutcome {
     pub resting_cycles: Cycle,
     /// Cycles during which it held more CTAs than its share somewhere.
     pub vacating_cycles: Cycle,
+    /// What it has had of the link to the host, up to [`AppOutcome::end`].
+    pub link: LinkUse,
 }
 
 /// What an application's changes of SMs and channels have cost.
@@ -218,8 +295,12 @@ pub(crate) struct Running {
     pub(crate) launches: Launches,
     pub(crate) state: State,
     pub(crate) outcome: AppOutcome,
-    /// It has begun a command.
+    /// It has begun a launch.
     pub(crate) begun: bool,
+    /// Its runs up to when another one last copied instead of running.
+    pub(crate) runs_beside_copies: u64,
+    /// What begins now has waited for a copy.
+    pub(crate) after_copy: bool,
     /// When it came or its last launch ended: its next call may go out.
     pub(crate) free_since: Cycle,
     /// Its launches that have begun and not ended.
@@ -239,7 +320,7 @@ impl Running {
     /// An application that is still to come.
     pub(crate) fn new(load: Load, machine: &Machine) -> Self {
         let outcome = AppOutcome { arrival: load.arrival, ..AppOutcome::default() };
-        let launches = Launches::new(load.commands.iter().copied(), StreamRule::of(machine));
+        let launches = launches(&load, machine);
         let state = if load.absent { State::Finished } else { State::Coming };
         let reported = load.absent;
         Self {
@@ -248,6 +329,8 @@ impl Running {
             state,
             outcome,
             begun: false,
+            runs_beside_copies: 0,
+            after_copy: false,
             free_since: 0,
             begun_launches: Vec::new(),
             vacating_since: None,
@@ -269,14 +352,20 @@ impl Running {
 
     /// It begins its commands again.
     pub(crate) fn relaunch(&mut self, machine: &Machine) {
-        let rule = StreamRule::of(machine);
-        self.launches = Launches::new(self.load.commands.iter().copied(), rule);
+        self.launches = launches(&self.load, machine);
     }
+}
+
+/// The list of an application's commands on a machine.
+fn launches(load: &Load, machine: &Machine) -> Launches {
+    let times = machine.link.as_ref().is_some_and(|link| link.copies);
+    let commands = load.commands.iter().copied();
+    Launches::new(commands, StreamRule::of(machine)).timing_copies(times)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, Launches, StreamRule};
+    use super::{Command, Launches, MemoryCopy, StreamRule};
     use gpumodel_core::units::KernelId;
 
     fn launch(kernel: u32, stream: u64) -> Command {
@@ -300,13 +389,32 @@ mod tests {
 
     #[test]
     fn a_copy_waits_for_what_is_before_it_and_holds_what_is_behind() {
-        let copy = Command::Copy { destination: 0, bytes: 4 };
+        let copy = Command::Copy(MemoryCopy::to_device(0, 4));
         let mut launches = Launches::new([launch(0, 0), copy, launch(1, 5)], StreamRule::Legacy);
         assert_eq!(launches.next(), Some(launch(0, 0)));
         assert_eq!(launches.next(), None);
         launches.ended(KernelId(0));
         assert_eq!(launches.next(), Some(copy));
         assert_eq!(launches.next(), Some(launch(1, 5)));
+    }
+
+    #[test]
+    fn a_copy_that_takes_time_holds_its_stream_and_the_host_where_it_waits() {
+        let copy = |stream| Command::Copy(MemoryCopy { stream, ..MemoryCopy::to_device(0, 4) });
+        let list = [copy(Some(1)), launch(0, 1), launch(1, 2), copy(None), launch(2, 3)];
+        let mut launches = Launches::new(list, StreamRule::Legacy).timing_copies(true);
+        assert_eq!((launches.next(), launches.last_copy()), (Some(list[0]), 0));
+        assert_eq!([launches.next(), launches.next()], [Some(list[2]), None]);
+        launches.copied(0);
+        assert_eq!([launches.next(), launches.next()], [Some(list[1]), None]);
+        launches.ended(KernelId(0));
+        launches.ended(KernelId(1));
+        assert_eq!([launches.next(), launches.next()], [Some(list[3]), None]);
+        launches.copied(1);
+        assert_eq!(launches.next(), Some(list[4]));
+        // Without time a copy is over as it begins.
+        let mut launches = Launches::new(list, StreamRule::Legacy);
+        assert_eq!([launches.next(), launches.next()], [Some(list[0]), Some(list[1])]);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! The lifecycle of applications: they arrive, launch, end, restart, or are stopped.
 
 use gpumodel_core::contract::{Freed, Wake, WakeOn};
+use gpumodel_core::memory_copy::{CopyDirection, MemoryCopy};
 use gpumodel_core::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_usize};
 
 use crate::gpu::Gpu;
 use crate::gpu::app::{Command, End, Load, State};
 use crate::gpu::event_queue::Event;
+use crate::gpu::link::CopyInFlight;
+use crate::gpu::shared_state::SharedState;
 use crate::mmu::address_space;
 use crate::sm::{Departure, Leave};
 
@@ -73,11 +76,12 @@ impl Gpu<'_> {
         if self.plan_control.waits(id) && !done || self.apps[app].state != State::Active {
             return;
         }
-        let restarts = std::mem::replace(&mut self.apps[app].begun, true);
+        let restarts = self.apps[app].begun;
         while let Some(command) = self.apps[app].launches.next() {
             match command {
-                Command::Copy { destination, bytes } => self.copy_in(app, destination, bytes),
+                Command::Copy(copy) => self.begin_copy(app, copy),
                 Command::Launch { kernel, .. } => {
+                    self.apps[app].begun = true;
                     let at = self.launch_cycle(app, kernel.0, !restarts);
                     self.shared_state.queue.schedule(at, Event::Launch { kernel: kernel.0 });
                 }
@@ -88,9 +92,42 @@ impl Gpu<'_> {
         }
     }
 
-    /// A host-to-device copy: its pages exist then, and on some machines the L2 has its data.
-    fn copy_in(&mut self, app: usize, destination: u64, bytes: u64) {
-        let first = destination ^ address_space::tag(to_u16(app));
+    /// A copy begins; where copies take no time it is over too.
+    fn begin_copy(&mut self, app: usize, copy: MemoryCopy) {
+        let SharedState { link, queue, .. } = &mut self.shared_state;
+        match link.as_mut().filter(|link| link.times_copies) {
+            Some(link) => {
+                let number = self.apps[app].launches.last_copy();
+                link.begin(CopyInFlight { app, number, copy }, queue);
+            }
+            None => self.copy_in(app, copy),
+        }
+    }
+
+    /// A copy has ended: what waited for it goes on.
+    pub(crate) fn copy_ended(&mut self, copy: u32) {
+        let now = self.now();
+        let Some(link) = &mut self.shared_state.link else { return };
+        let CopyInFlight { app, number, copy } = link.end(copy, now);
+        self.copy_in(app, copy);
+        if self.apps[app].state == State::Active {
+            self.apps[app].launches.copied(number);
+            self.apps[app].after_copy = true;
+            self.next_commands(app);
+            self.apps[app].after_copy = false;
+        }
+    }
+
+    /// A copy has put its data into memory: its pages exist then, and on some machines the L2
+    /// has its data.
+    fn copy_in(&mut self, app: usize, copy: MemoryCopy) {
+        if copy.direction == CopyDirection::DeviceToHost {
+            return;
+        }
+        let (first, bytes) = (copy.address ^ address_space::tag(to_u16(app)), copy.bytes);
+        if let Some(link) = &mut self.shared_state.link {
+            link.bring(first, bytes);
+        }
         if let Some(mmu) = &mut self.shared_state.mmu {
             mmu.copy_in(first, bytes);
         }
@@ -101,7 +138,12 @@ impl Gpu<'_> {
 
     /// When a launch that may begin now does, the first of its application or a later one.
     fn launch_cycle(&self, app: usize, kernel: u32, first: bool) -> Cycle {
-        let gap = if first { 0 } else { self.machine.dispatch.kernel_retire_cycles };
+        // Behind a copy no kernel retires.
+        let gap = if first || self.apps[app].after_copy {
+            0
+        } else {
+            self.machine.dispatch.kernel_retire_cycles
+        };
         let called = self.apps[app].free_since + self.launch_call_cycles(kernel, first);
         (self.now() + gap).max(called)
     }
@@ -236,12 +278,18 @@ impl Gpu<'_> {
     /// never gets to its first instruction.
     fn check_for_starved(&mut self, app: usize) {
         let turns = self.plan_control.time_slice().is_some();
-        if self.apps[app].outcome.runs < RUNS_OF_OTHERS || self.run_end.end.at.is_some() || turns {
+        let runs = self.apps[app].outcome.runs;
+        if self.apps.iter().any(|other| !other.reported && other.launches.is_copying()) {
+            self.apps[app].runs_beside_copies = runs;
+        }
+        let runs = runs - self.apps[app].runs_beside_copies;
+        if runs < RUNS_OF_OTHERS || self.run_end.end.at.is_some() || turns {
             return;
         }
         self.account_stalls();
         let starved = (0..self.apps.len()).find(|&other| {
-            let waits = self.apps[other].state == State::Active && !self.apps[other].reported;
+            let app = &self.apps[other];
+            let waits = app.state == State::Active && !app.reported;
             waits && self.progress(AppId(to_u16(other))) <= 0.0
         });
         self.run_end.starved = starved.map(|other| AppId(to_u16(other)));
@@ -264,10 +312,12 @@ impl Gpu<'_> {
         let (memory, vacating) = (self.memory_of(app), self.apps[app].vacating_cycles(self.now()));
         let resting = self.resting_cycles(app);
         let now = self.now();
+        let link = self.shared_state.link.as_ref().map(|link| link.used(app, now));
         let outcome = &mut self.apps[app].outcome;
         outcome.end = now;
         (outcome.memory, outcome.vacating_cycles) = (memory, vacating);
         outcome.resting_cycles = resting;
+        outcome.link = link.unwrap_or_default();
         (outcome.finished, outcome.progress) = (finished, progress);
         let run = &mut self.run_end;
         run.open -= 1;

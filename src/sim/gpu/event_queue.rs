@@ -28,22 +28,10 @@ pub(crate) enum Event {
     LoadStore { sm: u16 },
     /// Lines of code have come for warps, or requests for code may leave.
     Fetch { sm: u16 },
-    /// A request arrives at its slice.
-    Arrive { packet: u32 },
-    /// A slice's answers have drained: it may continue.
-    Slice { slice: u16 },
-    /// A request or an answer arrives from the other half of the L2.
-    Crossed { packet: u32 },
-    /// A transfer arrives at its memory channel.
-    ToChannel { transfer: u32 },
-    /// A memory channel has something to do.
-    Channel { channel: u16 },
-    /// Columns of pages may go from channel to channel of a stack.
-    PageCopy { stack: u16 },
+    /// Something happens behind the SMs' ports.
+    Memory(MemoryEvent),
     /// A page is in its new channels.
     PageCopied { token: u32 },
-    /// A sector arrives at its slice from memory.
-    Fill { transfer: u32 },
     /// The L2 TLB knows whether it has a page.
     LookUp { request: u32 },
     /// A page walk begins, goes to its next level, or ends.
@@ -52,6 +40,10 @@ pub(crate) enum Event {
     PageMove { number: u32 },
     /// An answer arrives at its SM.
     Reply { packet: u32 },
+    /// A copy between host and device has ended.
+    Copied { copy: u32 },
+    /// A page of managed memory has come.
+    PageBrought { place: u32 },
     /// An application arrives.
     Arrival { app: u16 },
     /// A plan takes effect; this and the next two only while it has this number.
@@ -66,6 +58,31 @@ pub(crate) enum Event {
     TargetCheck,
     /// The run is over.
     End,
+}
+
+/// An event of slices, the way to them, and memory channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemoryEvent {
+    /// A request arrives at its slice.
+    Arrive { packet: u32 },
+    /// A slice's answers have drained: it may continue.
+    Slice { slice: u16 },
+    /// A request or an answer arrives from the other half of the L2.
+    Crossed { packet: u32 },
+    /// A transfer arrives at its memory channel.
+    ToChannel { transfer: u32 },
+    /// A memory channel has something to do.
+    Channel { channel: u16 },
+    /// Columns of pages may go from channel to channel of a stack.
+    PageCopy { stack: u16 },
+    /// A sector arrives at its slice from memory.
+    Fill { transfer: u32 },
+}
+
+impl From<MemoryEvent> for Event {
+    fn from(event: MemoryEvent) -> Self {
+        Self::Memory(event)
+    }
 }
 
 /// Cycles that the calendar covers; a power of two, multiple of 64.
@@ -219,6 +236,11 @@ impl<E: Copy> EventQueue<E> {
 #[cfg(test)]
 mod tests {
     use super::EventQueue;
+
+    #[test]
+    fn an_event_takes_eight_bytes() {
+        assert_eq!(size_of::<super::Event>(), 8);
+    }
 
     #[test]
     fn events_leave_by_cycle_then_by_order_of_scheduling() {

@@ -11,6 +11,7 @@ pub(crate) mod error;
 pub(crate) mod event_queue;
 pub(crate) mod feed;
 pub(crate) mod grid;
+pub(crate) mod link;
 pub(crate) mod outcome;
 pub(crate) mod plan_control;
 pub(crate) mod reallocation;
@@ -73,7 +74,8 @@ pub struct Gpu<'a> {
     pub(crate) plan_control: PlanControl,
     pub(crate) channels: ChannelControl,
     pub(crate) decision_counters: DecisionCounters,
-    /// By launch: its counts at the end of its application's first run, where that restarted.
+    /// By launch: its counts at the end of its application's first run, where that restarted;
+    /// without what it still had on its way to memory then.
     pub(crate) first_runs: Vec<Option<Box<KernelCounts>>>,
     timeline: Timeline,
     residency: Option<ResidencyRecorder>,
@@ -210,28 +212,8 @@ impl<'a> Gpu<'a> {
             Event::LoadStore { sm } => self.on_sm(sm, Sm::on_load_store),
             Event::Fetch { sm } => self.on_sm(sm, Sm::on_fetch),
             Event::Reply { packet } => self.handle_reply(packet),
-            Event::Arrive { packet } => {
-                self.on_memory(|memory, queue, counts| memory.on_arrive(packet, queue, counts));
-            }
-            Event::Crossed { packet } => {
-                self.on_memory(|memory, queue, counts| memory.on_crossed(packet, queue, counts));
-            }
-            Event::ToChannel { transfer } => self.on_memory(|memory, queue, counts| {
-                let channel = memory.on_to_channel(transfer, queue, counts);
-                memory.on_room(channel, queue, counts);
-            }),
-            Event::Channel { channel } => self.on_memory(|memory, queue, counts| {
-                memory.on_channel(channel, queue, counts);
-                memory.on_room(u32::from(channel), queue, counts);
-            }),
-            Event::Slice { slice } => {
-                self.on_memory(|memory, queue, counts| memory.on_slice(slice, queue, counts));
-            }
-            Event::PageCopy { stack } => {
-                self.on_memory(|memory, queue, counts| memory.on_page_copy(stack, queue, counts));
-            }
-            Event::Fill { transfer } => {
-                self.on_memory(|memory, queue, counts| memory.on_fill(transfer, queue, counts));
+            Event::Memory(event) => {
+                self.on_memory(|memory, queue, counts| memory.on_event(event, queue, counts));
             }
             Event::LookUp { request } => {
                 self.on_translation(|mmu, around, known| mmu.on_look_up(request, around, known));
@@ -249,6 +231,8 @@ impl<'a> Gpu<'a> {
             Event::Launch { kernel } => self.launch(kernel),
             Event::Begin { kernel } => self.begin(kernel),
             Event::Instance { kernel } => self.restart_workers(kernel),
+            Event::Copied { copy } => self.on_control(true, |gpu| gpu.copy_ended(copy)),
+            Event::PageBrought { place } => self.shared_state.bring_page(place),
             Event::Arrival { app } => self.on_control(true, |gpu| gpu.arrive(usize::from(app))),
             Event::Effect { plan } => self.on_control(self.is_latest(plan), Self::take_effect),
             Event::Alarm { plan } => self.on_control(self.is_latest(plan), Self::on_alarm),
@@ -381,7 +365,8 @@ impl<'a> Gpu<'a> {
         let issued = self.shared_state.counts.iter().map(|c| c.warp_instructions).sum();
         let now = self.shared_state.queue.now();
         let (before, since) = self.last_progress;
-        if issued != before {
+        let link_busy = self.shared_state.link.as_ref().is_some_and(|link| link.is_busy());
+        if issued != before || link_busy {
             self.last_progress = (issued, now);
         } else if now - since > PATIENCE {
             return Err(self.stuck());

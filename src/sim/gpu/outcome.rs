@@ -14,7 +14,8 @@ use crate::interval::ProfileImage;
 pub struct Outcome {
     /// The last cycle.
     pub cycles: Cycle,
-    /// By launch; of an application that was launched again, its first run.
+    /// By launch; of an application that was launched again, its first run, without writes that
+    /// were under way at its end.
     pub kernels: Vec<KernelCounts>,
     /// By launch, all runs of all applications up to the end.
     pub totals: Vec<KernelCounts>,

@@ -9,6 +9,7 @@ use crate::gpu::app::{Command, End, Load};
 use crate::gpu::error::MachineError;
 use crate::gpu::feed::{Feed, Program};
 use crate::gpu::grid::Grid;
+use crate::gpu::link::HostLink;
 use crate::gpu::shared_state::{SharedState, Windows};
 use crate::gpu::workers::WorkerPool;
 use crate::interval::Profile;
@@ -119,6 +120,7 @@ pub(crate) fn shared_state(
     memory: (&MemoryStandard, AddressMap),
     part: Option<&Part>,
 ) -> SharedState {
+    let (standard, _) = memory;
     let memory_system = memory_system(machine, memory, part);
     let kernels = app_of.len();
     let mut profiles: Vec<Profile> = Vec::new();
@@ -147,6 +149,7 @@ pub(crate) fn shared_state(
     let mmu = Mmu::new(machine, pages, apps);
     let mut shared_state =
         SharedState::new(memory_system, mmu, profiles, profile_of, windows, app_of);
+    shared_state.link = HostLink::new(machine, standard, apps).map(Box::new);
     shared_state.spans = part.map(|_| Vec::new());
     shared_state
 }

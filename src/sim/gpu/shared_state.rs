@@ -4,6 +4,7 @@ use gpumodel_core::units::{AppId, Cycle, to_usize};
 
 use crate::counters::KernelCounts;
 use crate::gpu::event_queue::{Event, EventQueue};
+use crate::gpu::link::HostLink;
 use crate::gpu::timeline::CtaSpan;
 use crate::hot::{HotSpots, InstructionCounts};
 use crate::interval::{Profile, ProfileImage};
@@ -30,6 +31,8 @@ pub(crate) struct SharedState {
     pub(crate) memory_system: MemorySystem,
     /// Absent on machines without translation.
     pub(crate) mmu: Option<Mmu>,
+    /// Absent where copies and page faults take no time.
+    pub(crate) link: Option<Box<HostLink>>,
     profiles: Vec<Profile>,
     /// By launch: its profile.
     profile_of: Vec<u32>,
@@ -53,8 +56,8 @@ impl SharedState {
         let counts = app_of.iter().map(|&app| KernelCounts { app, ..Default::default() });
         let counts = counts.collect();
         let queue = EventQueue::new();
-        let (spans, hot) = (None, None);
-        Self { queue, counts, memory_system, mmu, profiles, profile_of, windows, spans, hot }
+        let (spans, hot, link) = (None, None, None);
+        Self { queue, counts, memory_system, mmu, link, profiles, profile_of, windows, spans, hot }
     }
 
     /// Counts by instruction on `sms` SMs from now on; before anything ran.
@@ -158,8 +161,30 @@ impl SharedState {
         }
     }
 
-    /// Sends a request towards its slice.
+    /// Sends a request towards its slice, as soon as its page is in the device's memory.
     pub(crate) fn send(&mut self, packet: Packet) {
+        if let Some(link) = &mut self.link {
+            let app = self.counts[to_usize(packet.kernel)].app.index();
+            let there = link.hold(packet, app, &mut self.queue);
+            there.into_iter().for_each(|packet| self.memory_system.send(packet, &mut self.queue));
+            return;
+        }
         self.memory_system.send(packet, &mut self.queue);
+    }
+
+    /// A page of managed memory has come.
+    pub(crate) fn bring_page(&mut self, place: u32) {
+        let Some(link) = &mut self.link else { return };
+        for mut packet in link.brought(place, self.queue.now()) {
+            // Its frame may be another one since it was asked for.
+            packet.address = self.physical(packet.virtual_address);
+            packet.slice = self.memory_system.slice_of(packet.address);
+            self.memory_system.send(packet, &mut self.queue);
+        }
+    }
+
+    /// Whether requests are on their way to memory.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.memory_system.is_busy() || self.link.as_ref().is_some_and(|link| link.awaits_pages())
     }
 }

@@ -9,7 +9,7 @@ use gpumodel_core::units::{ClockRatio, Cycle, SECTOR_BYTES, to_u16, to_usize};
 use super::page_copy::PageCopies;
 use super::{Counts, Events, granule, kilohertz};
 use crate::dram::{Block, Channel, ChannelCounters, Done, Request};
-use crate::gpu::event_queue::Event;
+use crate::gpu::event_queue::MemoryEvent;
 use crate::slab::Slab;
 
 /// What a slice fetches or writes at once: a sector, as many as the memory moves at once, or
@@ -153,7 +153,7 @@ impl Channels {
         let port = &mut self.ports[to_usize(transfer.place.channel)];
         port.writes += u32::from(transfer.write);
         let number = self.transfers.insert(Transfer { flushes: port.flushes, ..transfer });
-        events.schedule(at + self.latency, Event::ToChannel { transfer: number });
+        events.schedule(at + self.latency, MemoryEvent::ToChannel { transfer: number }.into());
     }
 
     /// A transfer arrives at its channel, whose number is returned.
@@ -219,7 +219,7 @@ impl Channels {
             let due = self.clock.core_cycle_at_or_after(clock).max(events.now() + 1);
             if due < port.due {
                 port.due = due;
-                events.schedule(due, Event::Channel { channel: to_u16(channel) });
+                events.schedule(due, MemoryEvent::Channel { channel: to_u16(channel) }.into());
             }
         }
     }
@@ -240,7 +240,7 @@ impl Channels {
                 self.transfers.remove(done.token);
             } else if ended {
                 let at = self.clock.core_cycle_at_or_after(done.clock);
-                events.schedule(at, Event::Fill { transfer: done.token });
+                events.schedule(at, MemoryEvent::Fill { transfer: done.token }.into());
             }
             counts.row_hits += u64::from(done.row_hit);
             counts.row_misses += u64::from(!done.row_hit);

@@ -20,7 +20,7 @@ use crate::bits::bits;
 use crate::cache::WriteBack;
 use crate::counters::{CacheCounts, KernelCounts};
 use crate::dram::ChannelCounters;
-use crate::gpu::event_queue::{Event, EventQueue};
+use crate::gpu::event_queue::{Event, EventQueue, MemoryEvent};
 use crate::memory::packet::{Leg, Packet, RequestKind};
 use crate::mmu::address_space::is_state;
 use crate::slab::Slab;
@@ -143,7 +143,32 @@ impl MemorySystem {
         }
         if let Departure::At(cycle) = self.crossbar.send(&packet, events.now()) {
             let number = self.packets.insert(packet);
-            events.schedule(cycle + self.latency, Event::Arrive { packet: number });
+            events.schedule(cycle + self.latency, MemoryEvent::Arrive { packet: number }.into());
+        }
+    }
+
+    /// Handles an event.
+    #[inline]
+    pub(crate) fn on_event(
+        &mut self,
+        event: MemoryEvent,
+        events: &mut Events,
+        counts: &mut Counts,
+    ) {
+        match event {
+            MemoryEvent::Arrive { packet } => self.on_arrive(packet, events, counts),
+            MemoryEvent::Crossed { packet } => self.on_crossed(packet, events, counts),
+            MemoryEvent::ToChannel { transfer } => {
+                let channel = self.on_to_channel(transfer, events, counts);
+                self.on_room(channel, events, counts);
+            }
+            MemoryEvent::Channel { channel } => {
+                self.on_channel(channel, events, counts);
+                self.on_room(u32::from(channel), events, counts);
+            }
+            MemoryEvent::Slice { slice } => self.on_slice(slice, events, counts),
+            MemoryEvent::PageCopy { stack } => self.on_page_copy(stack, events, counts),
+            MemoryEvent::Fill { transfer } => self.on_fill(transfer, events, counts),
         }
     }
 
@@ -277,7 +302,7 @@ impl MemorySystem {
         let slice = &mut self.slices[usize::from(number)];
         if !slice.resting {
             slice.resting = true;
-            events.schedule(at, Event::Slice { slice: number });
+            events.schedule(at, MemoryEvent::Slice { slice: number }.into());
         }
         false
     }
@@ -294,7 +319,7 @@ impl MemorySystem {
         crossbar.release(slice, sectors, events.now(), departed, woken);
         for (packet, cycle) in departed.drain(..) {
             let number = packets.insert(packet);
-            events.schedule(cycle + *latency, Event::Arrive { packet: number });
+            events.schedule(cycle + *latency, MemoryEvent::Arrive { packet: number }.into());
         }
     }
 
@@ -313,7 +338,7 @@ impl MemorySystem {
     /// Sends a request to its home in the other half of the L2, or its answer back.
     fn cross(&mut self, number: u32, packet: &Packet, at: Cycle, events: &mut Events) {
         let Some(halves) = &self.halves else { return };
-        events.schedule(halves.cross(packet, at), Event::Crossed { packet: number });
+        events.schedule(halves.cross(packet, at), MemoryEvent::Crossed { packet: number }.into());
     }
 
     /// A request has come to its home from the other half of the L2, or its answer from there.

@@ -12,7 +12,7 @@ use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
 use super::channel::{Channels, Port};
 use super::{Counts, Events};
 use crate::dram::{BankCopy, BankRow, Channel, Copied, Copier, bank_index};
-use crate::gpu::event_queue::Event;
+use crate::gpu::event_queue::{Event, MemoryEvent};
 use crate::slab::Slab;
 
 /// A page that is being copied.
@@ -150,7 +150,7 @@ impl PageCopies {
         let due = &mut self.stacks[usize::from(stack)].due;
         if at < *due {
             *due = at;
-            events.schedule(at, Event::PageCopy { stack });
+            events.schedule(at, MemoryEvent::PageCopy { stack }.into());
         }
     }
 
@@ -240,8 +240,7 @@ mod tests {
         let (mut counts, mut copied) = (vec![KernelCounts::default()], Vec::new());
         while let Some(event) = queue.next() {
             match event {
-                Event::PageCopy { stack } => memory_system.on_page_copy(stack, queue, &mut counts),
-                Event::Channel { channel } => memory_system.on_channel(channel, queue, &mut counts),
+                Event::Memory(event) => memory_system.on_event(event, queue, &mut counts),
                 Event::PageCopied { token } => copied.push((token, queue.now())),
                 other => panic!("{other:?}"),
             }

@@ -5,11 +5,10 @@
 //! the rest; entries have 8 bytes. Tables are allocated in whole pieces of 4 KB of a separate
 //! region when a walk first reads them.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::FxHashMap;
 
 use crate::mmu::address_space::{VIRTUAL_BITS, is_local};
+use crate::mmu::page_ranges::PageRanges;
 
 /// Page-number bits that one level below the top resolves.
 const LEVEL_BITS: u32 = 9;
@@ -34,8 +33,8 @@ pub(super) struct PageTable {
     tables: FxHashMap<u64, u64>,
     /// Bytes allocated to tables.
     allocated: u64,
-    /// Ranges of pages that are in memory: first to last. `None`: all are.
-    present: Option<BTreeMap<u64, u64>>,
+    /// Pages that are in memory. `None`: all are.
+    present: Option<PageRanges>,
 }
 
 impl PageTable {
@@ -47,7 +46,7 @@ impl PageTable {
             levels,
             tables: FxHashMap::default(),
             allocated: 0,
-            present: on_demand.then(BTreeMap::new),
+            present: on_demand.then(PageRanges::default),
         }
     }
 
@@ -100,23 +99,12 @@ impl PageTable {
         if is_local(page << self.page_bits) {
             return true;
         }
-        let in_range = |ranges: &BTreeMap<u64, u64>| {
-            ranges.range(..=page).next_back().is_some_and(|(_, &last)| page <= last)
-        };
-        self.present.as_ref().is_none_or(in_range)
+        self.present.as_ref().is_none_or(|ranges| ranges.holds(page))
     }
 
     /// Puts the pages from `first` to `last` into memory.
     pub(super) fn bring(&mut self, first: u64, last: u64) {
-        let Some(ranges) = self.present.as_mut() else { return };
-        let (mut first, mut last) = (first, last);
-        while let Some((&start, &end)) = ranges.range(..=last.saturating_add(1)).next_back()
-            && end.saturating_add(1) >= first
-        {
-            ranges.remove(&start);
-            (first, last) = (first.min(start), last.max(end));
-        }
-        ranges.insert(first, last);
+        self.present.iter_mut().for_each(|ranges| ranges.bring(first, last));
     }
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Params {
     pub(super) leaves_at_any_wait: bool,
     /// See [`crate::config::SmSpec::bulk_copy_cycles`].
     pub(super) bulk_copy: u64,
+    /// See [`crate::config::Quirks::accesses_null`].
+    pub(super) accesses_null: bool,
 }
 
 impl Params {
@@ -57,6 +59,7 @@ impl Params {
         };
         Self {
             shared: machine.shared.clone(),
+            accesses_null: machine.quirks.accesses_null,
             l1_latency: u64::from(machine.l1.latency_cycles),
             l1_banks: machine.l1.banks.max(1),
             l1_bank_bytes: u64::from(machine.l1.bank_bytes),

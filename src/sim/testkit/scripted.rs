@@ -442,6 +442,11 @@ impl Scripts {
         self
     }
 
+    /// The same scripts as the launches of one application with these commands.
+    pub(crate) fn of_one_app(self, commands: Vec<Command>) -> Self {
+        Self { loads: vec![commands.into()], ..self }
+    }
+
     /// By CTA of an application: how often it was opened.
     pub(crate) fn opened(&self, app: usize) -> Vec<u64> {
         self.scripts[app].opened()

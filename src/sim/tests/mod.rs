@@ -14,6 +14,7 @@ mod hot;
 mod interval;
 mod issue;
 mod latency;
+mod link;
 mod reallocation;
 mod sharing;
 mod translation;

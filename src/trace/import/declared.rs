@@ -43,7 +43,7 @@ pub fn convert_workload(
     let mut report = ConvertReport::default();
     for command in workload.commands() {
         match command {
-            Command::MemcpyHtoD { .. } => writer.command(command),
+            Command::Copy(_) => writer.command(command),
             Command::Kernel(launch) => {
                 let kernel = workload.kernel(launch);
                 let source = LaunchSource::new(workload, &kernel, launch)?;

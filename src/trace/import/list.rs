@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::TraceError;
+use gpumodel_core::memory_copy::{CopyDirection, MemoryCopy};
 use gpumodel_core::units::{quoted, to_u64};
 
 use super::memlog;
@@ -15,13 +16,8 @@ use super::source::Source;
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A copy from host to device.
-    Copy {
-        /// Device address.
-        destination: u64,
-        /// Length.
-        bytes: u64,
-    },
+    /// A copy.
+    Copy(MemoryCopy),
     /// A kernel's trace file.
     Trace(PathBuf),
 }
@@ -74,7 +70,7 @@ impl Plan {
     pub(super) fn traces(&self) -> impl Iterator<Item = &PathBuf> {
         self.steps.iter().filter_map(|step| match step {
             Step::Trace(path) => Some(path),
-            Step::Copy { .. } => None,
+            Step::Copy(_) => None,
         })
     }
 
@@ -86,7 +82,7 @@ impl Plan {
             names.push(entry.map_err(wrong)?.file_name());
         }
         names.sort_by_cached_key(|name| natural(&name.to_string_lossy()));
-        let chosen = lists(&names);
+        let chosen = self.lists_with_traces(folder, &names);
         if chosen.len() > 1 {
             let names: Vec<_> = chosen.iter().map(|name| name.to_string_lossy()).collect();
             self.warnings.push(format!(
@@ -114,6 +110,26 @@ impl Plan {
             self.unlisted(folder, &traces, before);
         }
         Ok(())
+    }
+
+    /// The processed lists of a folder, or the raw ones where those name no trace: a
+    /// post-processing that failed leaves an empty one.
+    fn lists_with_traces<'a>(&mut self, folder: &Path, names: &'a [OsString]) -> Vec<&'a OsString> {
+        let (processed, raw) = lists(names);
+        if processed.is_empty() || raw.is_empty() {
+            return if processed.is_empty() { raw } else { processed };
+        }
+        for list in &processed {
+            if !fs::read(folder.join(list)).is_ok_and(|text| text.trim_ascii().is_empty()) {
+                return processed;
+            }
+        }
+        self.warnings.push(format!(
+            "{}: {} is empty, as a failed post-processing leaves it; the raw list is taken",
+            folder.display(),
+            processed[0].to_string_lossy()
+        ));
+        raw
     }
 
     /// Warns once of traces in `folder` that no list named.
@@ -158,7 +174,7 @@ impl Plan {
             let (count, first) = skipped;
             let path = path.display();
             self.warnings.push(format!(
-                "{path}: {count} line(s) are neither a kernel nor a MemcpyHtoD and are left out, \
+                "{path}: {count} line(s) are neither a kernel nor a copy of known form and are left out, \
                  the first is line {first}"
             ));
         }
@@ -182,7 +198,7 @@ impl Plan {
     fn prefer_forms(&mut self) {
         let form = |step: &Step| match step {
             Step::Trace(path) => form(&name(path)),
-            Step::Copy { .. } => None,
+            Step::Copy(_) => None,
         };
         let mut best = BTreeMap::new();
         for step in &self.steps {
@@ -220,15 +236,27 @@ fn command(line: &[u8], folder: &Path) -> Result<Option<Step>, &'static str> {
         return trace(&path_of(line), folder).map(|path| Some(Step::Trace(path)));
     }
     let text = String::from_utf8_lossy(line);
-    let Some(fields) = text.strip_prefix("MemcpyHtoD") else { return Ok(None) };
+    copy(&text).map(|copy| copy.map(Step::Copy))
+}
+
+/// The copy of a list's line; `None` for other lines. The tracers record copies to the device
+/// alone: copies of other directions are taken where they have the same form.
+fn copy(line: &str) -> Result<Option<MemoryCopy>, &'static str> {
+    let named = |direction: &CopyDirection| line.strip_prefix(direction.word());
+    let found = CopyDirection::ALL.iter().find_map(|one| Some((*one, named(one)?)));
+    let Some((direction, fields)) = found else { return Ok(None) };
     let mut fields = fields.split(',').skip(1).map(str::trim);
-    let destination = fields.next().map(|field| field.strip_prefix("0x").unwrap_or(field));
-    let destination = destination.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let address = fields.next().map(|field| field.strip_prefix("0x").unwrap_or(field));
+    let address = address.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     let bytes = fields.next().and_then(|field| field.parse().ok());
-    match (destination, bytes) {
-        (Some(destination), Some(bytes)) => Ok(Some(Step::Copy { destination, bytes })),
-        _ => Err("`MemcpyHtoD,0xADDRESS,BYTES`"),
-    }
+    let (address, bytes) = match (address, bytes, direction) {
+        (Some(address), Some(bytes), _) => (address, bytes),
+        (_, _, CopyDirection::HostToDevice) => return Err("`MemcpyHtoD,0xADDRESS,BYTES`"),
+        _ => return Ok(None),
+    };
+    let stream = fields.find_map(|field| field.strip_prefix("stream="));
+    let stream = stream.map(|number| number.parse().map_err(|_| "a number after `stream=`"));
+    Ok(Some(MemoryCopy { direction, address, bytes, stream: stream.transpose()? }))
 }
 
 /// True of a list's line that names a trace file, in whatever folder.
@@ -334,19 +362,18 @@ fn without_traces(folder: &Path, names: &[OsString]) -> String {
     }
 }
 
-/// The command lists among `names`: the processed ones, else the raw ones.
-fn lists(names: &[OsString]) -> Vec<&OsString> {
+/// The command lists among `names`: the processed ones, and the raw ones.
+fn lists(names: &[OsString]) -> (Vec<&OsString>, Vec<&OsString>) {
     let plain = |name: &OsString| plain_name(&name.to_string_lossy()).to_owned();
     let lists = names.iter().filter(|name| name.to_string_lossy().starts_with(LIST));
-    let (mut chosen, raw): (Vec<&OsString>, Vec<&OsString>) =
+    let (mut processed, mut raw): (Vec<&OsString>, Vec<&OsString>) =
         lists.partition(|name| plain(name).ends_with(".g"));
-    if chosen.is_empty() {
-        chosen = raw;
+    for chosen in [&mut processed, &mut raw] {
+        // `kernelslist.g` first, then those of further contexts.
+        chosen.sort_by_key(|name| plain(name).len());
+        chosen.dedup_by_key(|name| plain(name));
     }
-    // `kernelslist.g` first, then those of further contexts.
-    chosen.sort_by_key(|name| plain(name).len());
-    chosen.dedup_by_key(|name| plain(name));
-    chosen
+    (processed, raw)
 }
 
 /// True when the file at `path` holds a command list.
@@ -415,7 +442,7 @@ fn natural(name: &str) -> Vec<(u64, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Plan, Step, natural};
+    use super::{CopyDirection, MemoryCopy, Plan, Step, natural};
     use std::fs;
 
     #[test]
@@ -446,12 +473,24 @@ mod tests {
         write("kernelslist", "kernel-1.trace\n");
         write("kernelslist.g", "MemcpyHtoD,0x10,4,dump.bin\r\nMemcpyDtoH,1\n\nkernel-1.traceg\n");
         let plan = Plan::new(&[folder.path().to_path_buf()]).unwrap();
-        let copy = Step::Copy { destination: 16, bytes: 4 };
+        let copy = Step::Copy(MemoryCopy::to_device(16, 4));
         assert_eq!(plan.steps, [copy, Step::Trace(folder.path().join("kernel-1.traceg"))]);
         assert_eq!(plan.warnings.len(), 2);
         write("kernelslist.g", "kernel-1.traceg\nkernel-99.traceg\n");
         let error = Plan::new(&[folder.path().join("kernelslist.g")]).unwrap_err().to_string();
         assert!(error.contains("kernelslist.g:2: expected a trace file that exists"), "{error}");
+    }
+
+    #[test]
+    fn copies_of_all_directions_and_streams_are_read() {
+        use CopyDirection::{DeviceToDevice, DeviceToHost, HostToDevice};
+        let read = super::copy;
+        let copy = |direction, stream| MemoryCopy { direction, address: 0x10, bytes: 4, stream };
+        assert_eq!(read("MemcpyHtoD,0x10,4,a.bin"), Ok(Some(copy(HostToDevice, None))));
+        assert_eq!(read("MemcpyDtoH,10,4,stream=7"), Ok(Some(copy(DeviceToHost, Some(7)))));
+        assert_eq!(read("MemcpyDtoD,0x10,4"), Ok(Some(copy(DeviceToDevice, None))));
+        assert_eq!((read("MemcpyDtoH,1"), read("MemcpyPtoP,0x10,4")), (Ok(None), Ok(None)));
+        assert!(read("MemcpyHtoD,0x10").is_err() && read("MemcpyDtoH,0x10,4,stream=x").is_err());
     }
 
     #[test]
@@ -480,6 +519,6 @@ mod tests {
         assert!(error.contains("in the list's own folder, or an absolute path"), "{error}");
         // A file of a copy's contents is no trace.
         let copy = listed("MemcpyHtoD,0x10,4,in/kernel-1.traceg").unwrap();
-        assert_eq!(copy.steps, [Step::Copy { destination: 16, bytes: 4 }]);
+        assert_eq!(copy.steps, [Step::Copy(MemoryCopy::to_device(16, 4))]);
     }
 }

@@ -135,10 +135,7 @@ pub fn convert(
     };
     for step in &plan.steps {
         match step {
-            Step::Copy { destination, bytes } => {
-                let (destination, bytes) = (*destination, *bytes);
-                conversion.writer.command(Command::MemcpyHtoD { destination, bytes });
-            }
+            Step::Copy(copy) => conversion.writer.command(Command::Copy(*copy)),
             Step::Trace(path) if request.skip_damaged => conversion.import_or_skip(path)?,
             Step::Trace(path) => conversion.import(path)?,
         }

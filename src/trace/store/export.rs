@@ -39,9 +39,7 @@ pub fn export(store: &Store, request: &ConvertRequest) -> Result<usize, TraceErr
     let mut names = Vec::new();
     for command in store.commands() {
         match command {
-            Command::MemcpyHtoD { destination, bytes } => {
-                list.push_str(&copy_line(destination, bytes));
-            }
+            Command::Copy(copy) => list.push_str(&copy_line(&copy)),
             Command::Kernel(kernel) if filter.takes(&store.kernel(kernel).launch()) => {
                 let name = format!("kernel-{}.traceg", names.len() + 1);
                 Export::new(store, kernel)?

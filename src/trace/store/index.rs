@@ -9,8 +9,9 @@ use gpumodel_core::units::{Dim3, quoted, to_u64, to_usize};
 
 use super::file::{StoreFile, decompress};
 use super::layout::{
-    BlockRow, ChunkRow, CodeRow, CommandRow, HEADER_CHECKED, Header, IndexHead, KernelRow,
-    LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, SKIPPED, VERSION, checksum,
+    BlockRow, COPY_STREAM, ChunkRow, CodeRow, CommandRow, HEADER_CHECKED, Header, IndexHead,
+    KernelRow, LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, SKIPPED, VERSION,
+    checksum, copy_direction,
 };
 use crate::error::{ByteFault, TraceError};
 
@@ -131,8 +132,8 @@ impl Index {
             let known = match command.kind.get() {
                 0 => command.first.get() < kernels,
                 MEMORY_ONLY => command.first.get() < kernels && command.second.get() == 0,
-                SKIPPED => command.second.get() == 0,
-                kind => kind == 1,
+                SKIPPED | COPY_STREAM => command.second.get() == 0,
+                kind => copy_direction(kind).is_some(),
             };
             if !known {
                 return Err(ByteFault::new(0, "a command of a known kind", format!("{command:?}")));

@@ -31,6 +31,7 @@
 //! of one or more launches; see [`super::code`]. `texts` is one frame that
 //! holds kernel names and header texts, of which rows name ranges, and the source's name.
 
+use gpumodel_core::memory_copy::CopyDirection;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -122,12 +123,33 @@ pub(crate) const MEMORY_ONLY: u32 = 2;
 /// not know the kind refuses the store, as for [`MEMORY_ONLY`].
 pub(crate) const SKIPPED: u32 = 3;
 
+/// Kind of a row that says: the copy in the next row is asynchronous, in the stream in `first`.
+/// Programs that do not know it, or the kinds of copies behind it, refuse the store.
+pub(crate) const COPY_STREAM: u32 = 4;
+
+/// Kinds of rows that are copies.
+const COPIES: [(u32, CopyDirection); 3] = [
+    (1, CopyDirection::HostToDevice),
+    (5, CopyDirection::DeviceToHost),
+    (6, CopyDirection::DeviceToDevice),
+];
+
+/// The direction of the copies of a kind of row; `None`: they are none.
+pub(crate) fn copy_direction(kind: u32) -> Option<CopyDirection> {
+    COPIES.iter().find(|row| row.0 == kind).map(|row| row.1)
+}
+
+/// The kind of row of the copies of a direction.
+pub(crate) fn copy_kind(direction: CopyDirection) -> u32 {
+    COPIES.iter().find(|row| row.1 == direction).map_or(1, |row| row.0)
+}
+
 /// One command of the list.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(crate) struct CommandRow {
-    /// 0: kernel, in `first`; 1: copy of `second` bytes to `first`; 2:
-    /// [`MEMORY_ONLY`] and 3: [`SKIPPED`], no commands.
+    /// 0: kernel, in `first`; 1, 5 and 6: copies of `second` bytes to `first`, to the host, and
+    /// within the device; 2: [`MEMORY_ONLY`], 3: [`SKIPPED`] and 4: [`COPY_STREAM`], no commands.
     pub(crate) kind: U32,
     pub(crate) first: U64,
     pub(crate) second: U64,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use gpumodel_core::isa::{Code, Launch};
+use gpumodel_core::memory_copy::MemoryCopy;
 use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
 use super::chunk::{Chunk, ChunkCache, Frame};
@@ -11,7 +12,7 @@ use super::code::{self, Program};
 use super::cursor::Cta;
 use super::file::StoreFile;
 use super::index::{self, Index};
-use super::layout::{ChunkRow, Content, MAGIC, MEMORY_ONLY, SKIPPED};
+use super::layout::{COPY_STREAM, ChunkRow, Content, MAGIC, MEMORY_ONLY, SKIPPED, copy_direction};
 use super::summary::{self, KernelSummary, Selection};
 use super::trailing_fields::{self, CtaTrailingFields};
 use crate::error::{ByteFault, TraceError};
@@ -20,13 +21,8 @@ use crate::filter::Filter;
 /// One command of an application, in API order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// A copy from host to device.
-    MemcpyHtoD {
-        /// Device address.
-        destination: u64,
-        /// Length.
-        bytes: u64,
-    },
+    /// A copy between host and device, or within the device.
+    Copy(MemoryCopy),
     /// The launch of the kernel with this index in the store.
     Kernel(usize),
 }
@@ -100,12 +96,18 @@ impl Store {
 
     /// The commands in list order.
     pub fn commands(&self) -> impl Iterator<Item = Command> + '_ {
-        self.index.commands().iter().filter_map(|row| match row.kind.get() {
+        let mut stream = None;
+        self.index.commands().iter().filter_map(move |row| match row.kind.get() {
             0 => Some(Command::Kernel(to_usize(row.first.get()))),
-            MEMORY_ONLY | SKIPPED => None,
-            _ => {
-                let (destination, bytes) = (row.first.get(), row.second.get());
-                Some(Command::MemcpyHtoD { destination, bytes })
+            COPY_STREAM => {
+                stream = Some(row.first.get());
+                None
+            }
+            kind => {
+                let direction = copy_direction(kind)?;
+                let (address, bytes) = (row.first.get(), row.second.get());
+                let stream = stream.take();
+                Some(Command::Copy(MemoryCopy { direction, address, bytes, stream }))
             }
         })
     }

@@ -10,13 +10,14 @@ use xxhash_rust::xxh3::xxh3_128;
 use zerocopy::{FromZeros, IntoBytes};
 
 use gpumodel_core::isa::Launch;
+use gpumodel_core::memory_copy::MemoryCopy;
 use gpumodel_core::units::{Dim3, WholeFile, to_u32, to_u64};
 
 use super::chunk_writer::Packed;
 use super::code::Dictionary;
 use super::layout::{
-    BlockRow, ChunkRow, CodeRow, CommandRow, Content, HEADER_CHECKED, Header, IndexHead, KernelRow,
-    LARGEST_BLOCK, MAGIC, MEMORY_ONLY, SKIPPED, VERSION, checksum,
+    BlockRow, COPY_STREAM, ChunkRow, CodeRow, CommandRow, Content, HEADER_CHECKED, Header,
+    IndexHead, KernelRow, LARGEST_BLOCK, MAGIC, MEMORY_ONLY, SKIPPED, VERSION, checksum, copy_kind,
 };
 use super::reader::Command;
 use crate::error::TraceError;
@@ -263,12 +264,19 @@ impl StoreWriter {
 
     /// Appends a command of the list.
     pub(crate) fn command(&mut self, command: Command) {
-        let (kind, first, second) = match command {
-            Command::Kernel(index) => (0, to_u64(index), 0),
-            Command::MemcpyHtoD { destination, bytes } => (1, destination, bytes),
+        let mut push = |kind: u32, first: u64, second: u64| {
+            let row = CommandRow { kind: kind.into(), first: first.into(), second: second.into() };
+            self.commands.push(row);
         };
-        let row = CommandRow { kind: kind.into(), first: first.into(), second: second.into() };
-        self.commands.push(row);
+        match command {
+            Command::Kernel(index) => push(0, to_u64(index), 0),
+            Command::Copy(MemoryCopy { direction, address, bytes, stream }) => {
+                if let Some(stream) = stream {
+                    push(COPY_STREAM, stream, 0);
+                }
+                push(copy_kind(direction), address, bytes);
+            }
+        }
     }
 
     /// Marks the launch with the index `kernel` as memory-only.

@@ -101,9 +101,7 @@ impl FolderWriter<'_> {
         let mut names = Vec::new();
         for command in self.workload.commands() {
             match command {
-                Command::MemcpyHtoD { destination, bytes } => {
-                    list.push_str(&copy_line(destination, bytes));
-                }
+                Command::Copy(copy) => list.push_str(&copy_line(&copy)),
                 Command::Kernel(index) => {
                     progress(index);
                     let ending = if self.compression == Compression::Xz { ".xz" } else { "" };

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gpumodel_core::isa::Launch;
+use gpumodel_core::memory_copy::MemoryCopy;
 use gpumodel_core::models::{ModelFiles, read_text};
 use gpumodel_core::toml::{Node, Place, TomlError};
 use gpumodel_core::units::{nearest, to_u32};
@@ -163,8 +164,8 @@ impl Workload {
     /// Copies and launches in order.
     pub fn commands(&self) -> impl Iterator<Item = Command> + '_ {
         let copies = self.description.buffers.iter().filter(|buffer| buffer.copied);
-        let copies = copies
-            .map(|buffer| Command::MemcpyHtoD { destination: buffer.base, bytes: buffer.bytes });
+        let copies =
+            copies.map(|buffer| Command::Copy(MemoryCopy::to_device(buffer.base, buffer.bytes)));
         copies.chain((0..self.launches.len()).map(Command::Kernel))
     }
 

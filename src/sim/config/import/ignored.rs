@@ -2,7 +2,7 @@
 
 /// Prefix of the key, the only value for which leaving it out is right (where
 /// that matters), and why it is left out. The longest prefix counts.
-const IGNORED: [(&str, Option<&str>, &str); 56] = [
+const IGNORED: [(&str, Option<&str>, &str); 57] = [
     ("-dram_seperate_write_queue_enable", Some("0"), "one queue for reads and writes"),
     ("-enable_ptx_file_line_stats", None, "statistics"),
     ("-gpgpu_cache:dl1Pref", None, "cache preference calls are not in traces"),
@@ -19,7 +19,7 @@ const IGNORED: [(&str, Option<&str>, &str); 56] = [
         None,
         "operand collectors are not modelled one by one",
     ),
-    ("-gpgpu_flush_l2_cache", None, "the L2 keeps its content between kernels"),
+    ("-gpgpu_flush_l2_cache", Some("0"), "the L2 keeps its content between kernels"),
     ("-gpgpu_heap_size_limit", None, "functional simulation"),
     ("-gpgpu_ignore_resources_limitation", None, "CTAs need their resources"),
     (
@@ -40,7 +40,8 @@ const IGNORED: [(&str, Option<&str>, &str); 56] = [
     ("-gpgpu_num_tensor_core_units", None, "HMMA runs on specialised unit 3 in trace mode"),
     ("-gpgpu_operand_collector", None, "operand collectors are not modelled one by one"),
     ("-gpgpu_num_cta_barriers", None, "barriers of traces fit"),
-    ("-gpgpu_perfect_inst_const_cache", None, "instruction and constant caches are perfect"),
+    ("-gpgpu_perfect_inst_const_cache", Some("1"), "instruction and constant caches are perfect"),
+    ("-gpgpu_perfect_mem", Some("0"), "caches and memory are modelled"),
     ("-gpgpu_ptx", None, "functional simulation"),
     ("-gpgpu_registers_per_block", None, "launches in traces fit"),
     ("-gpgpu_runtime", None, "statistics and device runtime"),
@@ -76,19 +77,37 @@ const IGNORED: [(&str, Option<&str>, &str); 56] = [
 /// Why the model leaves out the option `key` with this `value`; `None` for an
 /// option or a value that it does not know.
 pub(super) fn reason(key: &str, value: &str) -> Option<&'static str> {
+    let (_, only, reason) = row(key)?;
+    only.is_none_or(|only| only == value).then_some(*reason)
+}
+
+/// The value of the option `key` that the model stands for, and why, where another one is not
+/// modelled; `None` for an option that it does not know.
+pub(super) fn modelled(key: &str) -> Option<(&'static str, &'static str)> {
+    let (_, only, reason) = row(key)?;
+    Some((only.as_ref()?, reason))
+}
+
+/// The options that are left out.
+pub(super) fn keys() -> impl Iterator<Item = &'static str> {
+    IGNORED.iter().map(|row| row.0)
+}
+
+fn row(key: &str) -> Option<&'static (&'static str, Option<&'static str>, &'static str)> {
     let matching = IGNORED.iter().filter(|row| key.starts_with(row.0));
-    let row = matching.max_by_key(|row| row.0.len())?;
-    row.1.is_none_or(|only| only == value).then_some(row.2)
+    matching.max_by_key(|row| row.0.len())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::reason;
+    use super::{modelled, reason};
 
     #[test]
     fn an_option_is_left_out_only_at_the_value_that_the_model_stands_for() {
         assert_eq!(reason("-gpgpu_dram_scheduler", "1"), Some("FR-FCFS"));
         assert_eq!(reason("-gpgpu_dram_scheduler", "0"), None);
+        assert_eq!(modelled("-gpgpu_dram_scheduler"), Some(("1", "FR-FCFS")));
+        assert_eq!(modelled("-gpgpu_runtime_stat"), None);
         assert_eq!(reason("-gpgpu_runtime_stat", "500"), Some("statistics and device runtime"));
         assert_eq!(reason("-no_such_option", "1"), None);
     }

@@ -76,6 +76,10 @@ fn quirks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
         ),
         ("whole_cta_barriers", "Accel-Sim trace_driven.cc: barrier 0, all threads, synchronising"),
         ("ignores_predicates", "Accel-Sim traces list no predicate registers"),
+        (
+            "accesses_null",
+            "Accel-Sim trace_driven.cc: the address of every active lane is accessed, whatever it is",
+        ),
         ("no_refresh", "GPGPU-Sim dram_t has no refresh"),
         ("textures_are_latency", "Accel-Sim: texture instructions take a fixed time"),
     ] {

@@ -18,7 +18,7 @@ mod sheet;
 use std::path::PathBuf;
 
 use self::core::write_core;
-use self::ignored::reason;
+use self::ignored::{modelled, reason};
 use self::memory::write_memory;
 use self::options::{Entry, Options};
 use self::sheet::Sheet;
@@ -31,8 +31,11 @@ pub struct Import {
     /// The text of the machine file.
     pub text: String,
     /// Options that the importer does not know, as `file:line -key value`, files as
-    /// they were typed.
+    /// they were typed, with the nearest known one.
     pub unknown: Vec<String>,
+    /// Options with a value that the model does not stand for, likewise, with the one that it
+    /// does.
+    pub unmodelled: Vec<String>,
     /// Options that have no counterpart in the model, likewise.
     pub ignored: Vec<String>,
 }
@@ -78,6 +81,11 @@ pub fn import_accelsim(files: &[PathBuf], label: &ImportLabel) -> Result<Import,
     write_core(&mut options, &mut sheet)?;
     write_memory(&mut options, &mut sheet)?;
     options.check_used()?;
+    if let Some(perfect) = options.unused().find(|entry| entry.key == "-gpgpu_perfect_mem")
+        && perfect.flag()?
+    {
+        return Err(perfect.refuse("0: a memory in which nothing misses is not modelled"));
+    }
     Ok(finish(&options, sheet))
 }
 
@@ -98,6 +106,18 @@ fn finish(options: &Options, mut sheet: Sheet) -> Import {
             sheet.comment(&format!("  {}", entry.cite()));
         }
     }
-    let cited = |entries: &[&Entry]| entries.iter().map(|entry| entry.cited_as_typed()).collect();
-    Import { unknown: cited(&unknown), ignored: cited(&ignored), text: sheet.finish() }
+    let ignored = ignored.iter().map(|entry| entry.cited_as_typed()).collect();
+    let (mut unmodelled, mut strange) = (Vec::new(), Vec::new());
+    for entry in unknown {
+        let cited = entry.cited_as_typed();
+        let nearest = || options.nearest(&entry.key);
+        match modelled(&entry.key) {
+            Some((only, why)) => unmodelled.push(format!("{cited}: modelled as {only} ({why})")),
+            None => strange.push(match nearest() {
+                Some(known) => format!("{cited}; did you mean {known}?"),
+                None => cited,
+            }),
+        }
+    }
+    Import { unknown: strange, unmodelled, ignored, text: sheet.finish() }
 }

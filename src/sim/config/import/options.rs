@@ -18,6 +18,9 @@ use nom::{IResult, Parser};
 
 use crate::config::error::SpecError;
 use gpumodel_core::toml::Place;
+use gpumodel_core::units::nearest;
+
+use super::ignored;
 
 /// One option as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,6 +155,8 @@ pub(super) struct Options {
     files: String,
     entries: BTreeMap<String, Entry>,
     used: BTreeSet<String>,
+    /// All that were asked for, given or not.
+    asked: BTreeSet<String>,
 }
 
 impl Options {
@@ -164,11 +169,13 @@ impl Options {
             }
         }
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-        Ok(Self { files: names.join(", "), entries, used: BTreeSet::new() })
+        let (used, asked) = (BTreeSet::new(), BTreeSet::new());
+        Ok(Self { files: names.join(", "), entries, used, asked })
     }
 
     /// The option `key`, or what it was called earlier; it is thereby used.
     pub(super) fn find(&mut self, key: &str) -> Option<Entry> {
+        self.asked.insert(key.to_owned());
         let earlier = RENAMED.iter().find(|(new, _)| *new == key).map(|(_, old)| *old);
         let found = self.entries.get(key).or_else(|| self.entries.get(earlier?))?;
         self.used.insert(found.key.clone());
@@ -193,6 +200,13 @@ impl Options {
             key: key.to_owned(),
             value: default.to_owned(),
         })
+    }
+
+    /// The known option that is most like `key`, where one is.
+    pub(super) fn nearest(&self, key: &str) -> Option<String> {
+        let mut known: Vec<&str> = ignored::keys().collect();
+        known.extend(self.asked.iter().map(String::as_str));
+        nearest(key, known)
     }
 
     /// The options that nothing used, in key order.

@@ -43,7 +43,7 @@ impl Sm {
         }
         resident.stream.access(&mut self.lsu.access);
         counts.thread_instructions += u64::from(self.lsu.access.mask.count_ones());
-        decoded.drop_null(&mut self.lsu.access, counts);
+        decoded.note_null(&mut self.lsu.access, self.params.accesses_null, counts);
         if self.lsu.access.mask == 0 {
             return;
         }
@@ -219,14 +219,15 @@ impl Warp {
 }
 
 impl AccessKind {
-    /// Drops and counts active lanes at address 0 where addresses may be of global memory,
-    /// which has nothing there.
+    /// Counts active lanes at address 0 where addresses may be of global memory, which has
+    /// nothing there, and drops them unless they are `kept`.
     #[inline]
-    fn drop_null(&self, access: &mut Access, counts: &mut KernelCounts) {
+    fn note_null(&self, access: &mut Access, kept: bool, counts: &mut KernelCounts) {
         let global = matches!(self.effect.space(), None | Some(Space::Global | Space::Generic));
         if global && access.has_null() {
             counts.null_accesses += 1;
-            counts.null_lanes += u64::from(access.drop_null());
+            let null = if kept { access.null_lanes() } else { access.drop_null() };
+            counts.null_lanes += u64::from(null);
         }
     }
 

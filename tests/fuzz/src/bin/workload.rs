@@ -68,7 +68,7 @@ fn write(workload: &Workload) {
     match write_folder(workload, &place.at("folder"), Compression::None, &mut |_| {}) {
         Ok(report) => {
             assert_eq!(report.kernels, workload.kernel_count());
-            let copies = workload.commands().filter(|c| matches!(c, Command::MemcpyHtoD { .. }));
+            let copies = workload.commands().filter(|c| matches!(c, Command::Copy(_)));
             if report.kernels > 0 && copies.count() < 9 {
                 converted(&place, "folder");
             }
