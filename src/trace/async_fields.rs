@@ -27,7 +27,9 @@ pub fn bulk_copy(tail: &[u8]) -> Option<BulkCopy> {
     let text = std::str::from_utf8(tail).ok()?;
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let copy = present_form(&words).or_else(|| former_form(&words))?;
-    (copy.bytes <= MOST_BYTES && !copy.pieces.is_empty() | (copy.bytes > 0)).then_some(copy)
+    let moved = copy.piece_bytes.saturating_mul(to_u64(copy.pieces.len()));
+    (moved <= MOST_BYTES && copy.bytes <= MOST_BYTES && !copy.pieces.is_empty() | (copy.bytes > 0))
+        .then_some(copy)
 }
 
 /// The form of Accel-Sim 2.0.
@@ -56,8 +58,11 @@ fn present_form(words: &[&str]) -> Option<BulkCopy> {
         _ => return None,
     };
     let inside = bytes.saturating_sub(outside);
+    if inside == 0 {
+        return Some(BulkCopy { barrier: Some(barrier), bytes, ..BulkCopy::default() });
+    }
     let each = inside.checked_div(to_u64(pieces.len())).filter(|&each| each > 0);
-    let piece_bytes = each.unwrap_or(width).min(MOST_BYTES);
+    let piece_bytes = each.unwrap_or(width).min(inside);
     Some(BulkCopy { barrier: Some(barrier), bytes, pieces, piece_bytes })
 }
 

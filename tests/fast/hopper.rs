@@ -137,3 +137,30 @@ fn copies_without_addresses_are_told_and_hold_nobody_up() {
     let what: Vec<&str> = found.kernels[0].assumptions.iter().map(|a| a.what.as_str()).collect();
     assert!(what.contains(&"bulk copy without its addresses"), "{what:?}");
 }
+
+#[test]
+fn a_dependent_chain_takes_as_long_beside_another_one() {
+    const CHAIN: &str = "ffffffff 1 R2 MUFU.RCP 1 R2 0 0 0 NoVal";
+    const OTHER: &str = "ffffffff 1 R3 MUFU.RCP 1 R4 0 0 0 NoVal";
+    let of = |lines: &[&str]| {
+        let lines: Vec<String> = (0..400).flat_map(|_| lines).map(ToString::to_string).collect();
+        cycles(&[lines])
+    };
+    let (alone, beside) = (of(&[CHAIN]), of(&[CHAIN, OTHER]));
+    assert!(beside > alone - 50.0, "{beside} with independent ones, {alone} without");
+}
+
+/// Hostile fields end in an error or a run, and move no more than a copy may.
+#[test]
+fn absurd_copies_and_objects_are_bounded() {
+    let pieces = " 262144".repeat(255);
+    let outside = format!(
+        "00000001 0 UTMALDG.2D 2 UR8 UR4 262144 0x400 0 64 64 4 0x7f0000000000 256{pieces} 0 0 NoVal"
+    );
+    let found = solo(&[vec![outside]]);
+    assert_eq!(found.l2.reads, 0, "all of it is out of bounds");
+    let many =
+        "00000001 0 SYNCS.ARRIVE.TRANS64.ART0 2 R3 R4 8 2 0x400 0 0 Val 1 0x400 1 0xffffffff";
+    let lines = [vec![made_for(1)], vec![many.to_owned(); 3], vec![waits_for(0)]].concat();
+    assert_eq!(solo(&[lines]).kernels.len(), 1);
+}

@@ -203,18 +203,7 @@ fn open(arguments: &Arguments, typed: &AppName, filter: &Filter) -> Result<Store
 
 /// What is known of the launches of `store` that the filter selects.
 fn document(store: &Store, filter: &Filter, verified: bool) -> Result<Document, TraceError> {
-    let mut all = TraceStatistics::default();
-    let mut kernels = Vec::new();
-    let selected = |index: &usize| filter.takes(&store.kernel(*index).launch());
-    for index in (0..store.kernel_count()).filter(selected) {
-        let mut statistics = TraceStatistics::default();
-        statistics.add(store, index)?;
-        let summary = store.kernel(index);
-        let partial = summary.cta_count() < summary.launch().grid.count();
-        let ranges = if partial { Some(store.cta_ranges(index)?) } else { None };
-        kernels.push(kernel_row(&summary, &statistics, ranges));
-        all.merge(statistics);
-    }
+    let (kernels, all) = kernel_rows(store, filter)?;
     let sum = |of: fn(&KernelRow) -> u64| kernels.iter().map(of).sum::<u64>();
     let [to_device, to_host, within] = CopyDirection::ALL.map(|way| copies(store, way));
     // Sizes are those of the whole store.
@@ -248,6 +237,26 @@ fn document(store: &Store, filter: &Filter, verified: bool) -> Result<Document, 
         mix: mix(&all),
         kernels,
     })
+}
+
+/// The launches of `store` that the filter selects, and the statistics of all of them.
+fn kernel_rows(
+    store: &Store,
+    filter: &Filter,
+) -> Result<(Vec<KernelRow>, TraceStatistics), TraceError> {
+    let mut all = TraceStatistics::default();
+    let mut kernels = Vec::new();
+    let selected = |index: &usize| filter.takes(&store.kernel(*index).launch());
+    for index in (0..store.kernel_count()).filter(selected) {
+        let mut statistics = TraceStatistics::default();
+        statistics.add(store, index)?;
+        let summary = store.kernel(index);
+        let partial = summary.cta_count() < summary.launch().grid.count();
+        let ranges = if partial { Some(store.cta_ranges(index)?) } else { None };
+        kernels.push(kernel_row(&summary, &statistics, ranges));
+        all.merge(statistics);
+    }
+    Ok((kernels, all))
 }
 
 /// How many copies of a direction there are, and their bytes.
@@ -403,7 +412,7 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
     if document.unmodelled_instructions > 0 {
         writeln!(
             out,
-            "unmodelled {} warp instructions with TMA addresses or of GMMA, kept as text",
+            "as text    {} warp instructions: bulk copies and GMMA, whose fields are read when they run",
             document.unmodelled_instructions
         )?;
     }

@@ -79,7 +79,8 @@ struct Engine {
 impl Engine {
     /// When `bytes` bytes that may move from `ready` on have moved.
     fn take(&mut self, ready: Cycle, bytes: u64) -> Cycle {
-        self.free_at = self.free_at.max(ready) + whole(float(bytes) / self.bytes_per_cycle);
+        let cycles = whole(float(bytes) / self.bytes_per_cycle);
+        self.free_at = self.free_at.max(ready).saturating_add(cycles).min(1 << 60);
         self.free_at
     }
 }

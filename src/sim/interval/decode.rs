@@ -13,7 +13,7 @@ use crate::gpu::workers::TASK_BARRIER;
 const UNLISTED: Register = pseudo(0);
 
 /// Groups of matrix multiplies under way that are told apart; older ones count as the oldest.
-const MATRIX_GROUPS: u16 = 8;
+const MATRIX_GROUPS: u16 = 9;
 
 /// Represents the accumulators of a group of matrix multiplies: 0 the open one, 1 the last that
 /// has ended, and so on.

@@ -175,7 +175,8 @@ pub(crate) struct Stretch {
     pub(crate) offset: u32,
     /// Dependency state of a warp that goes on at once.
     pub(crate) ready: StateId,
-    /// Dependency state of a warp that had to wait: only loads are in flight.
+    /// Dependency state of a warp that had to wait: only loads are in flight, or after a wait of
+    /// known length what takes longer.
     pub(crate) settled: StateId,
 }
 
@@ -348,7 +349,7 @@ impl Profile {
             count: to_u32(self.steps.len()) - first,
             end: outcome.end,
             offset: outcome.offset,
-            settled: self.states.intern(outcome.state.settled()),
+            settled: self.states.intern(outcome.state.after(outcome.end)),
             ready: self.states.intern(outcome.state),
         };
         self.stretches.push(stretch);

@@ -446,9 +446,31 @@ impl State {
         self.results = results;
     }
 
-    /// The same after a long wait: only loads are still in flight.
-    pub(super) fn settled(&self) -> Self {
-        Self { loads: self.loads.clone(), ..Self::default() }
+    /// The same after the wait at the end of a stretch. Where it is of unknown length, only loads
+    /// are still in flight; after one for a unit of variable latency its time has passed.
+    pub(super) fn after(&self, end: StretchEnd) -> Self {
+        let StretchEnd::Result(cycles) = end else {
+            return Self { loads: self.loads.clone(), ..Self::default() };
+        };
+        let fixed = |unit: u8| {
+            let mut varies = Unit::ALL.into_iter().filter(|&unit| has_variable_latency(unit));
+            varies.all(|other| unit_number(other) != unit)
+        };
+        let busy = self.units.iter().filter(|&&(unit, _)| !fixed(unit)).map(|&(_, left)| left);
+        let passed = busy.fold(cycles, u32::max);
+        let left = |at: u32| at.checked_sub(passed).filter(|&left| left > 0);
+        let results: Vec<_> =
+            self.results.iter().filter_map(|&(r, at)| Some((r, left(at)?))).collect();
+        let units = self.units.iter().filter(|&&(unit, _)| fixed(unit));
+        let variable = self.variable.iter().copied();
+        Self {
+            variable: variable.filter(|r| results.iter().any(|(held, _)| held == r)).collect(),
+            units: units.filter_map(|&(u, at)| Some((u, left(at)?))).collect(),
+            hold: left(self.hold).unwrap_or(0),
+            loads: self.loads.clone(),
+            results,
+            ..Self::default()
+        }
     }
 }
 

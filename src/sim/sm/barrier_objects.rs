@@ -18,14 +18,17 @@ use crate::sm::warp::Blocked;
 /// Stands for the object of a copy or wait that the trace does not name.
 pub(super) const UNNAMED: u16 = u16::MAX;
 
+/// Most objects of a CTA that are told apart; kernels have some tens.
+const MOST: usize = 4096;
+
 /// The barrier objects of a CTA.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BarrierObjects {
     objects: Vec<BarrierObject>,
     /// Copies in flight whose object the trace does not name, and when the last one ended.
     unnamed: (u32, Cycle),
-    /// A copy had no bytes or no object: expected bytes are taken as come when no copy without
-    /// an object is in flight.
+    /// A copy had no bytes or no object: expected bytes are taken as come when no copy to the
+    /// object, or without one, is in flight.
     incomplete: bool,
 }
 
@@ -57,14 +60,17 @@ fn initial_arrivals(value: u64) -> u32 {
 }
 
 impl BarrierObjects {
-    /// The place of the object at an address, made when it is met first.
+    /// The place of the object at an address, made when it is met first; [`UNNAMED`] beyond
+    /// [`MOST`].
     pub(super) fn place(&mut self, address: u64) -> u16 {
-        let place = self.objects.iter().position(|object| object.address == address);
-        let place = place.unwrap_or_else(|| {
-            self.objects.push(BarrierObject { address, ..BarrierObject::default() });
-            self.objects.len() - 1
-        });
-        to_u16(place.min(usize::from(UNNAMED - 1)))
+        if let Some(place) = self.objects.iter().position(|object| object.address == address) {
+            return to_u16(place);
+        }
+        if self.objects.len() >= MOST {
+            return UNNAMED;
+        }
+        self.objects.push(BarrierObject { address, ..BarrierObject::default() });
+        to_u16(self.objects.len() - 1)
     }
 
     /// The object at a place.
@@ -90,10 +96,12 @@ impl BarrierObjects {
             }
             ObjectStep::ArriveExpect => {
                 object.bytes += bytes;
-                object.arrived += lanes;
+                object.arrive(lanes);
             }
-            ObjectStep::Arrive | ObjectStep::ArriveAfterCopies => object.arrived += lanes,
-            ObjectStep::ArriveTimes => object.arrived += number.unwrap_or(1) * lanes,
+            ObjectStep::Arrive | ObjectStep::ArriveAfterCopies => object.arrive(lanes),
+            ObjectStep::ArriveTimes => {
+                object.arrive(number.unwrap_or(1).saturating_mul(lanes));
+            }
             ObjectStep::Expect => object.bytes += bytes,
             ObjectStep::Complete => object.bytes -= bytes,
             ObjectStep::Wait => {}
@@ -103,8 +111,8 @@ impl BarrierObjects {
 
     /// Ends the phase of an object when all that it waits for has come.
     fn settle(&mut self, place: u16, at: Cycle) {
-        let ignores_bytes = self.incomplete && self.unnamed.0 == 0;
         let Some(object) = self.objects.get_mut(usize::from(place)) else { return };
+        let ignores_bytes = self.incomplete && self.unnamed.0 == 0 && object.copies == 0;
         let Some(expected) = object.expected.filter(|&expected| expected > 0) else { return };
         if object.arrived >= expected && (object.bytes <= 0 || ignores_bytes) {
             object.arrived -= expected;
@@ -168,6 +176,13 @@ impl BarrierObjects {
         if let Some(object) = self.objects.get_mut(usize::from(place)) {
             object.expected = None;
         }
+    }
+}
+
+impl BarrierObject {
+    /// So many more have arrived.
+    fn arrive(&mut self, times: u32) {
+        self.arrived = self.arrived.saturating_add(times);
     }
 }
 

@@ -30,7 +30,10 @@ impl Sm {
         }
         let Some(AsyncFields::Copy(copy)) = fields else {
             counts.unknown_copies += 1;
-            return self.miss_bulk_load(warp, shared_state);
+            if effect == Effect::BulkLoad {
+                self.miss_bulk_load(warp, shared_state);
+            }
+            return;
         };
         counts.bulk_bytes += copy.bytes;
         let target = self.bulk_target(warp, effect, &copy, shared_state);
@@ -45,6 +48,7 @@ impl Sm {
         };
         self.lsu.queue.push(Entry::new(operation, kernel, Route::Direct(kind), lines, now));
         self.schedule_service(now, shared_state);
+        self.hold_issue(shared_state);
     }
 
     /// What waits for a bulk copy.

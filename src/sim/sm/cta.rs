@@ -333,7 +333,9 @@ impl Sm {
             barrier.ahead += u32::from(passes);
         }
         self.open_barriers(cta, shared_state);
-        if !operands.waits {
+        if operands.waits {
+            self.release_objects(cta, shared_state);
+        } else {
             self.pass(warp, ahead, shared_state);
         }
     }

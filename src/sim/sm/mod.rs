@@ -307,7 +307,7 @@ impl Sm {
         }
     }
 
-    /// A warp gives its place among the active ones up and is ready for another at once.
+    /// A warp leaves the active ones and is ready for another place at once.
     fn leave_active(&mut self, warp: u16, shared_state: &mut SharedState) {
         let index = self.issue.scheduler_of(warp);
         self.issue.schedulers[index].leave(warp);

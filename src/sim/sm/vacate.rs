@@ -194,8 +194,7 @@ impl Sm {
                 Next::IssueInterval
             }
             Blocked::Barrier(barrier) if !waking => Next::Barrier(barrier),
-            // Of a wait at a barrier object the rest is dropped: when nothing of the CTA is in
-            // flight, what the object counts has come.
+            Blocked::Object if !waking => Next::Meet,
             Blocked::Barrier(_)
             | Blocked::Load(_)
             | Blocked::Fence

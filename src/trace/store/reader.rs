@@ -1,7 +1,7 @@
 //! A store opened for reading: shared by threads, random access by CTA.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gpumodel_core::isa::{Code, Launch};
 use gpumodel_core::memory_copy::MemoryCopy;
@@ -36,6 +36,8 @@ pub struct Store {
     index: Index,
     programs: Vec<OnceLock<Arc<Program>>>,
     cache: ChunkCache,
+    /// The tails of the chunk that was asked for last, and its number.
+    last_tails: Mutex<Option<(u32, Arc<Vec<CtaTrailingFields>>)>>,
     /// By kernel whether it is memory-only.
     memory_only: Vec<bool>,
     /// By kernel the CTAs that are shown; empty: all of every kernel.
@@ -58,7 +60,8 @@ impl Store {
             memory_only[to_usize(row.first.get())] = true;
         }
         let (path, cache, selections) = (path.to_path_buf(), ChunkCache::default(), Vec::new());
-        Ok(Self { path, file, index, programs, cache, memory_only, selections })
+        let last_tails = Mutex::new(None);
+        Ok(Self { path, file, index, programs, cache, last_tails, memory_only, selections })
     }
 
     /// True when the file at `path` starts as a store does.
@@ -316,12 +319,18 @@ impl Store {
     /// # Panics
     /// When `kernel` or `ordinal` is not below its count.
     pub fn tails(&self, kernel: usize, ordinal: u64) -> Result<CtaTrailingFields, TraceError> {
-        let (_, row, index) = self.locate(kernel, ordinal);
+        let (number, row, index) = self.locate(kernel, ordinal);
         if row.tails.raw == 0 {
             return Ok(CtaTrailingFields::default());
         }
-        let mut all = self.chunk_tails(kernel, row)?;
-        Ok(all.swap_remove(to_usize(index)))
+        let mut last = self.last_tails.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last.as_ref().filter(|(chunk, _)| *chunk == number);
+        let all = match known {
+            Some((_, all)) => Arc::clone(all),
+            None => Arc::new(self.chunk_tails(kernel, row)?),
+        };
+        *last = Some((number, Arc::clone(&all)));
+        Ok(all[to_usize(index)].clone())
     }
 
     fn chunk_tails(
