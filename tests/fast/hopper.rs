@@ -146,8 +146,8 @@ fn a_dependent_chain_takes_as_long_beside_another_one() {
         let lines: Vec<String> = (0..400).flat_map(|_| lines).map(ToString::to_string).collect();
         cycles(&[lines])
     };
-    let (alone, beside) = (of(&[CHAIN]), of(&[CHAIN, OTHER]));
-    assert!(beside > alone - 50.0, "{beside} with independent ones, {alone} without");
+    let (alone, both) = (of(&[CHAIN]), of(&[CHAIN, OTHER]));
+    assert!(both > alone - 50.0, "{both} with independent ones, {alone} without");
 }
 
 /// Hostile fields end in an error or a run, and move no more than a copy may.

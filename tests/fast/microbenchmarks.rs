@@ -171,7 +171,7 @@ fn listed_destinations_are_complete() {
 }
 
 /// Multiplies of a warp group follow each other at the rate of the unit into one accumulator,
-/// run beside other instructions, and are waited for by group (PTX ISA, `wgmma.wait_group`).
+/// overlap with other instructions, and are waited for by group (PTX ISA, `wgmma.wait_group`).
 #[test]
 fn a_warp_group_waits_for_its_multiplies_at_the_wait_alone() {
     const MULTIPLY: &str = "1 R24 HGMMA.64x128x16.F32 2 UR8 R24 0 0";

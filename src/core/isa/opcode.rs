@@ -131,8 +131,8 @@ pub enum Effect {
     Arrive,
     /// Memory fence.
     Fence,
-    /// Matrix multiply of a warp group (`HGMMA`): runs beside the warp, whose accumulators are
-    /// ready at [`Effect::MatrixWait`].
+    /// Matrix multiply of a warp group (`HGMMA`): overlaps with what its warp issues next; the
+    /// accumulators are ready at [`Effect::MatrixWait`].
     MatrixGroup,
     /// Waits until at most the immediate's number of groups of multiplies is under way
     /// (`WARPGROUP.DEPBAR`).

@@ -83,7 +83,7 @@ impl MatrixMultiply {
         self.registers
     }
 
-    /// True for one of a warp group, which runs beside the warp.
+    /// True for one of a warp group.
     pub(super) fn is_group(&self) -> bool {
         self.group_columns.is_some()
     }

@@ -12,7 +12,7 @@ use crate::gpu::workers::TASK_BARRIER;
 /// branches wait for it. No predicate has this number.
 const UNLISTED: Register = pseudo(0);
 
-/// Groups of matrix multiplies under way that are told apart; older ones count as the oldest.
+/// Groups of matrix multiplies under way that are distinguished; older ones count as the oldest.
 const MATRIX_GROUPS: u16 = 9;
 
 /// Represents the accumulators of a group of matrix multiplies: 0 the open one, 1 the last that
@@ -148,8 +148,8 @@ fn listed(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> Deco
 }
 
 /// A matrix multiply of a warp group. Its accumulators are ready for the next one of the group
-/// in any case, and for others at a [`Effect::MatrixWait`]; without general registers beside
-/// them, both operands come from shared memory.
+/// in any case, and for others at a [`Effect::MatrixWait`]; without other general
+/// registers both operands come from shared memory.
 fn of_group(decoded: Decoded, opcode: &Opcode) -> Decoded {
     let others = |list: &[Register]| -> Box<[Register]> {
         list.iter().copied().filter(|r| !decoded.destinations.contains(r)).collect()

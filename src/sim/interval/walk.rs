@@ -228,7 +228,7 @@ impl<'a> Walk<'a> {
             }
         }
         let banks = self.busy_until(BANKS).saturating_sub(COLLECTED);
-        // A multiply of a warp group waits beside its warp.
+        // A multiply of a warp group does not hold its warp up.
         let queued = instruction.effect == Effect::MatrixGroup;
         let at = ready.max(if queued { 0 } else { self.busy_until(unit) }).max(banks);
         let gaps = Gaps { fetch: fetched - free, registers: ready - fetched, units: at - ready };

@@ -18,7 +18,7 @@ use crate::sm::warp::Blocked;
 /// Stands for the object of a copy or wait that the trace does not name.
 pub(super) const UNNAMED: u16 = u16::MAX;
 
-/// Most objects of a CTA that are told apart; kernels have some tens.
+/// Most objects of a CTA that are distinguished; kernels have some tens.
 const MOST: usize = 4096;
 
 /// The barrier objects of a CTA.

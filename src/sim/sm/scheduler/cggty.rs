@@ -2,18 +2,16 @@
 //! wait, then the youngest ready one is next. Measured on an RTX A6000 (Huerta et al., MICRO
 //! 2025) and an A100.
 
+use super::gto::Gto;
 use super::policy::{ReadyWarp, ReadyWarps, Sharing, WarpScheduler};
 
 /// The policy.
 #[derive(Debug, Default)]
-pub(in crate::sm) struct Cggty {
-    /// The warp that issued last.
-    greedy: Option<u16>,
-}
+pub(in crate::sm) struct Cggty(Gto);
 
 impl WarpScheduler for Cggty {
     fn sharing(&self) -> Sharing {
-        Sharing::InOrder
+        self.0.sharing()
     }
 
     fn key(&self, ready: &ReadyWarp) -> u64 {
@@ -21,8 +19,7 @@ impl WarpScheduler for Cggty {
     }
 
     fn first(&mut self, ready: ReadyWarps<'_>) -> Option<u16> {
-        let goes_on = self.greedy.filter(|&warp| ready.holds(warp));
-        self.greedy = goes_on.or_else(|| ready.first());
-        self.greedy
+        // First in an order by youth.
+        self.0.first(ready)
     }
 }
