@@ -2,9 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gpumodel_core::contract::{Facts, LawBroken, Plan, Probe, ProbeApp, ProbeResult, View};
+use gpumodel_core::contract::{
+    ChannelUse, Facts, LawBroken, Plan, Probe, ProbeApp, ProbeResult, View,
+};
 use gpumodel_core::isa::Unit;
-use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u16};
+use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u16, to_u64};
 use gpumodel_feed::Mix;
 use gpumodel_policy::Scheme;
 use gpumodel_sim::{Cause, End, Gpu, KernelCounts, Load, MachineError, Outcome, Pause};
@@ -243,6 +245,7 @@ impl<'a> MixRunner<'a> {
             l2_hits: sums.l2.accesses() - sums.l2.misses(),
             l2_merged: sums.l2.merges(),
             dram_bytes: (sums.dram_reads + sums.dram_writes) * SECTOR_BYTES,
+            channels: channel_use(outcome),
             flops: self.flops(app.index(), warp_instructions)?,
             memory_instructions: sums.by_unit[Unit::Memory.index()],
             memory_stall_fraction: if sums.slot_cycles > 0.0 {
@@ -251,6 +254,16 @@ impl<'a> MixRunner<'a> {
                 0.0
             },
         })
+    }
+}
+
+/// What all channels have done in a run.
+fn channel_use(outcome: &Outcome) -> ChannelUse {
+    let total = sums(&outcome.totals);
+    ChannelUse {
+        bytes: (total.dram_reads + total.dram_writes) * SECTOR_BYTES,
+        waiting_cycles: outcome.channels.iter().map(|channel| channel.waiting_cycles).sum(),
+        cycles: outcome.cycles * to_u64(outcome.channels.len()),
     }
 }
 

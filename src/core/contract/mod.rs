@@ -23,4 +23,4 @@ pub use queue::{
     Classified, Findings, Group, GroupLaw, GroupProbe, GroupProbeResult, Groups, Job, PairFound,
     PatternUse, Profile, QueueFacts, QueueView, Threshold,
 };
-pub use view::{AppView, View, Wake};
+pub use view::{AppView, ChannelUse, View, Wake};

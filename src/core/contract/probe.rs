@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{AppId, Cycle};
 
-use super::Plan;
+use super::{ChannelUse, Plan};
 
 /// "Run these applications under this static plan for this long and tell me."
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,6 +52,8 @@ pub struct ProbeApp {
     pub l2_merged: u64,
     /// Bytes over the DRAM pins.
     pub dram_bytes: u64,
+    /// What all memory channels have done.
+    pub channels: ChannelUse,
     /// Single-precision operations of all lanes, a multiply-add counted as two; by the
     /// part of its trace that it came through.
     pub flops: f64,

@@ -43,6 +43,46 @@ pub struct View {
     pub channel_owner: Vec<Option<AppId>>,
 }
 
+/// What some memory channels have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelUse {
+    /// Bytes read and written over their pins.
+    pub bytes: u64,
+    /// Cycles in which requests waited at them, summed over the channels.
+    pub waiting_cycles: Cycle,
+    /// All cycles, summed over the channels.
+    pub cycles: Cycle,
+}
+
+impl ChannelUse {
+    /// What was done since `before`, of the same channels.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            bytes: self.bytes - before.bytes,
+            waiting_cycles: self.waiting_cycles - before.waiting_cycles,
+            cycles: self.cycles - before.cycles,
+        }
+    }
+}
+
+impl std::ops::AddAssign for ChannelUse {
+    fn add_assign(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.waiting_cycles += other.waiting_cycles;
+        self.cycles += other.cycles;
+    }
+}
+
+impl std::iter::Sum for ChannelUse {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |mut sum, one| {
+            sum += one;
+            sum
+        })
+    }
+}
+
 /// One application in a [`View`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AppView {
@@ -74,7 +114,9 @@ pub struct AppView {
     pub l2_merged: u64,
     /// Bytes over the DRAM pins.
     pub dram_bytes: u64,
-    /// Pages that it has touched so far, since the beginning of the run; 0 on machines
+    /// What the channels that serve it have done, for whomever: those that it owns, or all.
+    pub channels: ChannelUse,
+    /// Pages of its data in memory so far: copied from the host or touched, since the beginning of the run; 0 on machines
     /// whose channels cannot be owned.
     pub pages: u64,
     /// Pages of it that have moved.

@@ -5,7 +5,7 @@ use gpumodel_core::units::{AppId, to_u32, to_u64};
 
 use super::super::solve::{Resources, Slice, Stop, Terms, redistribute};
 use super::super::{Parameter, Settings};
-use super::demand::{B_MEM, Demand, PORT_LIMIT};
+use super::demand::{BMem, Demand, PORT_LIMIT};
 use super::partition::Partition;
 
 pub(super) const DELTA_SM: Parameter = Parameter::whole("delta_sm", 4, 1..=1024)
@@ -20,6 +20,12 @@ pub(super) const MIN_SMS: Parameter =
 pub(super) const MIN_GROUPS: Parameter = Parameter::whole("min_groups", 1, 1..=1024)
     .does("groups of channels that an application keeps (assumed: one channel of each stack)");
 
+pub(super) const SMS_PER_CHANNEL: Parameter = Parameter::real("sms_per_channel", 1.0, 0.0..=64.0)
+    .does(
+        "SMs that it keeps for each of its channels once no channels are left to exchange \
+              (assumed: the printed gains need it; 0: SMs go on moving alone)",
+    );
+
 pub(super) const ITERATIONS: Parameter = Parameter::whole("iterations", 20, 1..=1_000_000)
     .does("iterations of the algorithm, at most (published: section 3.3)");
 
@@ -30,10 +36,12 @@ pub(super) struct Algorithm {
     pub(super) step: Resources,
     /// What every application keeps.
     pub(super) least: Resources,
+    /// SMs that an application keeps for each channel where SMs move alone.
+    pub(super) sms_per_channel: f64,
     /// The most iterations.
     pub(super) iterations: u32,
-    /// B_MEM over the peak of the pins.
-    pub(super) b_mem: f64,
+    /// How B_MEM is determined.
+    pub(super) b_mem: BMem,
     /// The demand of an SM is at most what its port carries.
     pub(super) port_limit: bool,
 }
@@ -76,8 +84,9 @@ impl Algorithm {
         Self {
             step: resources(&DELTA_SM, &DELTA_GROUPS),
             least: resources(&MIN_SMS, &MIN_GROUPS),
+            sms_per_channel: settings.real(SMS_PER_CHANNEL.name),
             iterations: settings.small(ITERATIONS.name),
-            b_mem: settings.real(B_MEM.name),
+            b_mem: BMem::of(settings),
             port_limit: settings.word(PORT_LIMIT.name) == "on",
         }
     }
@@ -108,7 +117,8 @@ impl Algorithm {
         };
         let slices: Vec<Slice> = claims.iter().map(slice).collect();
         let (step, least, iterations) = (self.step, self.least, self.iterations);
-        let found = redistribute(&slices, &Terms { step, least, whole, iterations });
+        let sms_per_group = if owns { sms_per_group(self.sms_per_channel * each) } else { 0 };
+        let found = redistribute(&slices, &Terms { step, least, sms_per_group, whole, iterations });
         let moved = slices.iter().zip(&found.parts).any(|(slice, has)| slice.has != *has);
         let apps = claims.iter().map(|claim| claim.app);
         Outcome {
@@ -121,6 +131,16 @@ impl Algorithm {
             parts: apps.zip(found.parts).collect(),
         }
     }
+}
+
+/// SMs that are kept for a group of channels, rounded up.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "64 for each of some thousand channels at most"
+)]
+fn sms_per_group(sms: f64) -> u32 {
+    sms.ceil() as u32
 }
 
 /// Groups of channels that the pages of an application fill.

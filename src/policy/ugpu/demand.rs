@@ -2,15 +2,53 @@
 //! epoch or of a solo run on the whole machine.
 
 use gpumodel_core::contract::{
-    AppView, DispatchOrder, Facts, LawBroken, PlanDraft, Probe, ProbeApp, ProbeResult,
+    AppView, ChannelUse, DispatchOrder, Facts, LawBroken, PlanDraft, Probe, ProbeApp, ProbeResult,
 };
 use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u16};
 
 use super::super::solve::float;
-use super::super::{Parameter, shares};
+use super::super::{Parameter, Settings, shares};
 
-pub(super) const B_MEM: Parameter = Parameter::real("b_mem", 1.0, 0.01..=1.0)
-    .does("B_MEM of eq. 2, of the peak of a channel's pins (assumed; the paper measures it)");
+pub(super) const B_MEM: Parameter =
+    Parameter::word("b_mem", "profiled", &["profiled", "peak", "utilisation"]).does(
+        "B_MEM of eq. 2: bytes per cycle in which requests wait at a channel (published: \
+              determined by profiling), the peak of its pins, or bytes per cycle",
+    );
+
+/// How B_MEM of eq. 2, the most that a channel of the memory gives, is determined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BMem {
+    /// What it gave while requests waited: "determined through profiling" (section 3.2).
+    Profiled,
+    /// The peak of its pins.
+    Peak,
+    /// What it gave in the mean.
+    Utilisation,
+}
+
+impl BMem {
+    pub(super) fn of(settings: &Settings) -> Self {
+        match settings.word(B_MEM.name) {
+            "peak" => Self::Peak,
+            "utilisation" => Self::Utilisation,
+            _ => Self::Profiled,
+        }
+    }
+
+    /// GB/s of one channel; the peak where no request was ever made, and at most the peak.
+    fn per_channel(self, facts: &Facts, channels: ChannelUse) -> f64 {
+        let peak = facts.peak_dram_gb_per_s / f64::from(facts.channels.max(1));
+        let cycles = match self {
+            Self::Peak => return peak,
+            Self::Profiled => channels.waiting_cycles,
+            Self::Utilisation => channels.cycles,
+        };
+        if cycles == 0 || channels.bytes == 0 {
+            return peak;
+        }
+        peak.min(float(channels.bytes) / float(cycles) * facts.core_mhz / 1000.0)
+    }
+}
 
 pub(super) const PORT_LIMIT: Parameter = Parameter::word("port_limit", "off", &["off", "on"]).does(
     "an SM asks for no more than its port of the crossbar carries (assumed; eq. 1 is \
@@ -28,6 +66,8 @@ pub(super) struct Traffic {
     /// The requests that missed, or waited for a sector on its way, which comes no sooner
     /// than memory delivers it (assumed: the paper counts hits and does not define them).
     pub(super) misses: u64,
+    /// What its channels have done.
+    pub(super) channels: ChannelUse,
 }
 
 impl Traffic {
@@ -35,6 +75,7 @@ impl Traffic {
         self.thread_instructions += other.thread_instructions;
         self.requests += other.requests;
         self.misses += other.misses;
+        self.channels += other.channels;
     }
 }
 
@@ -42,7 +83,8 @@ impl From<&AppView> for Traffic {
     fn from(seen: &AppView) -> Self {
         let (requests, misses) = seen.l2;
         let misses = misses + seen.l2_merged;
-        Self { thread_instructions: seen.thread_instructions, requests, misses }
+        let (thread_instructions, channels) = (seen.thread_instructions, seen.channels);
+        Self { thread_instructions, requests, misses, channels }
     }
 }
 
@@ -52,6 +94,7 @@ impl From<&ProbeApp> for Traffic {
             thread_instructions: row.thread_instructions,
             requests: row.l2_accesses,
             misses: (row.l2_accesses + row.l2_merged).saturating_sub(row.l2_hits),
+            channels: row.channels,
         }
     }
 }
@@ -72,9 +115,8 @@ impl Demand {
     /// the L2 is asked for per thread instruction, in sectors of 32 bytes: a line of which
     /// one sector is requested is not 128 bytes of traffic here.
     ///
-    /// Eq. 2: B_LLC and B_MEM are the peaks of L2 and DRAM over all channels, B_MEM times
-    /// `b_mem`.
-    pub(super) fn new(facts: &Facts, traffic: Traffic, b_mem: f64) -> Option<Self> {
+    /// Eq. 2: B_LLC is the peak of the L2 over all channels.
+    pub(super) fn new(facts: &Facts, traffic: Traffic, b_mem: BMem) -> Option<Self> {
         if traffic.thread_instructions == 0 {
             return None;
         }
@@ -83,7 +125,7 @@ impl Demand {
         let per_sm = facts.peak_ipc_per_sm * per_instruction * facts.core_mhz / 1000.0;
         let channels = f64::from(facts.channels.max(1));
         let llc = facts.peak_l2_gb_per_s / channels;
-        let memory = facts.peak_dram_gb_per_s / channels * b_mem;
+        let memory = b_mem.per_channel(facts, traffic.channels);
         let missed = float(traffic.misses) / float(traffic.requests.max(1));
         let per_channel = (1.0 - missed) * llc + (missed * llc).min(memory);
         Some(Self { per_sm, per_channel })
@@ -123,7 +165,7 @@ impl SoloProfiles {
     }
 
     /// Eq. 1 and 2 with the counters of the solo run.
-    pub(super) fn demand(&self, facts: &Facts, app: AppId, b_mem: f64) -> Option<Demand> {
+    pub(super) fn demand(&self, facts: &Facts, app: AppId, b_mem: BMem) -> Option<Demand> {
         Demand::new(facts, Traffic::from(self.0.get(app.index())?), b_mem)
     }
 
@@ -133,7 +175,7 @@ impl SoloProfiles {
     }
 
     /// The application with the lowest demand against its supply, the first of equals.
-    pub(super) fn most_compute_bound(&self, facts: &Facts, b_mem: f64) -> Option<AppId> {
+    pub(super) fn most_compute_bound(&self, facts: &Facts, b_mem: BMem) -> Option<AppId> {
         let apps = (0..self.0.len()).map(|place| AppId(to_u16(place)));
         let pressure = |app: AppId| {
             let demand = self.demand(facts, app, b_mem)?;
@@ -146,28 +188,40 @@ impl SoloProfiles {
 
 #[cfg(test)]
 mod tests {
-    use super::{Demand, Traffic};
+    use super::{BMem, Demand, Traffic};
     use crate::fixture::{BENCHMARKS, traffic, ugpu_facts as facts};
+    use gpumodel_core::contract::ChannelUse;
 
     #[test]
     fn demand_and_supply_are_the_papers() {
         let facts = facts(&["PVC"]);
         // 4 requests of 32 bytes, 1 of them a miss, in 1000 thread instructions.
-        let few = Traffic { thread_instructions: 1000, requests: 4, misses: 1 };
-        let demand = Demand::new(&facts, few, 1.0).unwrap();
+        let few = Traffic {
+            thread_instructions: 1000,
+            requests: 4,
+            misses: 1,
+            // 12 bytes per cycle in which requests waited, 6 in the mean.
+            channels: ChannelUse { bytes: 1200, waiting_cycles: 100, cycles: 200 },
+        };
+        let demand = Demand::new(&facts, few, BMem::Peak).unwrap();
         assert!((demand.per_sm - 64.0 * 0.128 * 1.4).abs() < 1e-9);
         assert!((demand.per_channel - 89.6).abs() < 1e-9, "a quarter of 89.6 is below 28.16");
         let all = Traffic { misses: 4, ..few };
         let of = |b_mem| Demand::new(&facts, all, b_mem).unwrap().per_channel;
-        assert!((of(1.0) - 28.16).abs() < 1e-9 && (of(0.5) - 14.08).abs() < 1e-9);
-        assert_eq!(Demand::new(&facts, Traffic::default(), 1.0), None);
+        assert!((of(BMem::Peak) - 28.16).abs() < 1e-9);
+        assert!((of(BMem::Profiled) - 16.8).abs() < 1e-9, "12 bytes at 1.4 GHz");
+        assert!((of(BMem::Utilisation) - 8.4).abs() < 1e-9);
+        let unasked = Traffic { channels: ChannelUse::default(), ..all };
+        let unasked = Demand::new(&facts, unasked, BMem::Profiled).unwrap();
+        assert!((unasked.per_channel - 28.16).abs() < 1e-9, "the peak of the pins");
+        assert_eq!(Demand::new(&facts, Traffic::default(), BMem::Peak), None);
     }
 
     #[test]
     fn a_port_carries_a_sector_per_cycle_whatever_an_sm_asks_for() {
         let facts = facts(&["LAVAMD"]);
-        let of = |requests| Traffic { thread_instructions: 1000, requests, misses: 0 };
-        let ask = |requests| Demand::new(&facts, of(requests), 1.0).unwrap();
+        let of = |requests| Traffic { thread_instructions: 1000, requests, ..Traffic::default() };
+        let ask = |requests| Demand::new(&facts, of(requests), BMem::Peak).unwrap();
         // 64 instructions per cycle at 1.4 GHz with a sector each in 64: 44.8 GB/s.
         for (requests, free, bounded) in [(10, 28.672, 28.672), (20, 57.344, 44.8)] {
             assert!((ask(requests).per_sm - free).abs() < 1e-9);
@@ -178,8 +232,9 @@ mod tests {
     /// Demand of 40 SMs over what 16 channels give.
     fn pressure(mpki: f64, hit_rate: f64) -> f64 {
         let [thread_instructions, requests, misses] = traffic(mpki, hit_rate);
-        let traffic = Traffic { thread_instructions, requests, misses };
-        let demand = Demand::new(&facts(&["PVC"]), traffic, 1.0).unwrap();
+        let channels = ChannelUse::default();
+        let traffic = Traffic { thread_instructions, requests, misses, channels };
+        let demand = Demand::new(&facts(&["PVC"]), traffic, BMem::Peak).unwrap();
         demand.per_sm * 40.0 / (demand.per_channel * 16.0)
     }
 

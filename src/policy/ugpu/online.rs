@@ -9,6 +9,7 @@ use super::super::shares::FREED;
 use super::super::{Parameter, Scheme, Settings};
 use super::algorithm::{
     self, Algorithm, Claim, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS,
+    SMS_PER_CHANNEL,
 };
 use super::demand::{B_MEM, PORT_LIMIT, WINDOW, solo_probes};
 use super::epoch::{EPOCH, Epochs, Moment};
@@ -29,12 +30,13 @@ const REST: Parameter = Parameter::whole("rest", 4, 0..=u64::MAX)
 /// What a user may set of `ugpu`, `ugpu-soft` and `ugpu-ori`.
 pub(in super::super) const PARAMETERS: &[Parameter] = &OWN;
 
-const OWN: [Parameter; 14] = [
+const OWN: [Parameter; 15] = [
     EPOCH,
     DELTA_SM,
     DELTA_GROUPS,
     MIN_SMS,
     MIN_GROUPS,
+    SMS_PER_CHANNEL,
     ITERATIONS,
     BEGIN,
     EACH,
@@ -46,15 +48,21 @@ const OWN: [Parameter; 14] = [
     FREED,
 ];
 
+const MOVES: Parameter = Parameter::word("moves", "channels", &["channels", "all"]).does(
+    "what moves at the end of an epoch (published: \"through providing the memory channels to \
+              the low-priority application\", section 6.7; all: SMs too)",
+);
+
 /// What a user may set of `qos-ugpu`: the target, and the same.
 pub(in super::super) const QOS_TARGET: &[Parameter] = &with_qos_target();
 
-const fn with_qos_target() -> [Parameter; OWN.len() + 2] {
-    let mut all = [TARGET; OWN.len() + 2];
+const fn with_qos_target() -> [Parameter; OWN.len() + 3] {
+    let mut all = [TARGET; OWN.len() + 3];
     all[1] = HIGH;
+    all[2] = MOVES;
     let mut place = 0;
     while place < OWN.len() {
-        all[place + 2] = OWN[place];
+        all[place + 3] = OWN[place];
         place += 1;
     }
     all
@@ -75,8 +83,8 @@ const fn with_qos_target() -> [Parameter; OWN.len() + 2] {
 /// solo runs, with that of the epoch before a move, and takes the move back where it fell.
 ///
 /// With a target the application with the high priority begins with the target's part of
-/// the machine, and nothing is taken from it that would bring its predicted performance
-/// below the target's part of that with the whole machine (section 6.7).
+/// the machine and keeps its SMs; channels are taken from it as long as its predicted
+/// performance stays at the target's part of that with the whole machine (section 6.7).
 #[derive(Clone, Debug)]
 struct Ugpu {
     algorithm: Algorithm,
@@ -105,7 +113,11 @@ pub(in super::super) fn ugpu(settings: &Settings, migration: Migration) -> Box<d
 /// UGPU with a target for the application with the high priority.
 pub(in super::super) fn qos_ugpu(settings: &Settings) -> Box<dyn Scheme> {
     let qos_target = Some((PriorityApp::of(settings), settings.real(TARGET.name)));
-    Box::new(Ugpu { qos_target, ..Ugpu::of(settings, Migration::PageMove) })
+    let mut scheme = Ugpu { qos_target, ..Ugpu::of(settings, Migration::PageMove) };
+    if settings.word(MOVES.name) == "channels" {
+        scheme.algorithm.step.sms = 0;
+    }
+    Box::new(scheme)
 }
 
 impl Ugpu {

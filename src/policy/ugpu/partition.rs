@@ -7,7 +7,7 @@ use super::super::parameter::PLACE;
 use super::super::shares::{self, FreedSms};
 use super::super::solve::{Resources, proportion};
 use super::super::{Parameter, Settings};
-use super::demand::SoloProfiles;
+use super::demand::{BMem, SoloProfiles};
 
 /// SMs and groups of channels with their owners. An application that loses some gives those
 /// with the highest numbers and keeps the others: few CTAs and pages move.
@@ -214,7 +214,7 @@ impl PriorityApp {
     }
 
     /// The application; `None`: it is the only one, or none executes an instruction.
-    pub(super) fn app(self, facts: &Facts, solo: &SoloProfiles, b_mem: f64) -> Option<AppId> {
+    pub(super) fn app(self, facts: &Facts, solo: &SoloProfiles, b_mem: BMem) -> Option<AppId> {
         match self {
             Self::App(app) => Some(app),
             Self::ComputeBound => solo.most_compute_bound(facts, b_mem),

@@ -7,7 +7,7 @@ use super::super::shares::FREED;
 use super::super::solve::Resources;
 use super::super::{Parameter, Scheme, Settings};
 use super::algorithm::{Algorithm, MIN_SMS};
-use super::demand::{B_MEM, WINDOW, solo_probes};
+use super::demand::{B_MEM, BMem, WINDOW, solo_probes};
 use super::epoch::{EPOCH, Epochs, Moment};
 
 const STEP: Parameter =
@@ -32,7 +32,7 @@ struct CdSearch {
     /// SMs that move at a time; 0: the search has ended.
     step: u32,
     min_sms: u32,
-    b_mem: f64,
+    b_mem: BMem,
     window: Option<Cycle>,
 }
 
@@ -43,7 +43,7 @@ pub(in super::super) fn cd_search(settings: &Settings, owns: bool) -> Box<dyn Sc
         first_step: settings.small(STEP.name),
         step: 0,
         min_sms: settings.small(MIN_SMS.name),
-        b_mem: settings.real(B_MEM.name),
+        b_mem: BMem::of(settings),
         window: settings.window(WINDOW.name),
     })
 }
@@ -81,6 +81,8 @@ impl CdSearch {
         let algorithm = Algorithm {
             step: Resources { sms: self.step, groups: 0 },
             least: Resources { sms: self.min_sms, groups: 1 },
+            // No channels move against the SMs.
+            sms_per_channel: 0.0,
             iterations: 1,
             b_mem: self.b_mem,
             port_limit: false,

@@ -8,8 +8,10 @@ use super::super::shares::{FREED, FreedSms};
 use super::super::solo::at_most;
 use super::super::solve::Resources;
 use super::super::{Parameter, Scheme, Settings};
-use super::algorithm::{Algorithm, Claim, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS};
-use super::demand::{B_MEM, PORT_LIMIT, SoloProfiles, WINDOW, solo_probes};
+use super::algorithm::{
+    Algorithm, Claim, DELTA_GROUPS, DELTA_SM, ITERATIONS, MIN_GROUPS, MIN_SMS, SMS_PER_CHANNEL,
+};
+use super::demand::{B_MEM, BMem, PORT_LIMIT, SoloProfiles, WINDOW, solo_probes};
 use super::partition::{self, HIGH, Partition, PriorityApp, TARGET};
 
 const FIRST: Parameter = Parameter::whole(PLACE, 1, 1..=65_535)
@@ -55,7 +57,7 @@ enum Size {
 struct Fixed {
     priority: PriorityApp,
     size: Size,
-    b_mem: f64,
+    b_mem: BMem,
     window: Option<Cycle>,
     high: Option<AppId>,
     partition: Partition,
@@ -84,7 +86,7 @@ pub(in super::super) fn mps_share(settings: &Settings) -> Box<dyn Scheme> {
 pub(in super::super) fn qos_fixed(settings: &Settings, owns: bool) -> Box<dyn Scheme> {
     let size = Size::Part(settings.real(TARGET.name));
     Box::new(Fixed {
-        b_mem: settings.real(B_MEM.name),
+        b_mem: BMem::of(settings),
         window: settings.window(WINDOW.name),
         ..Fixed::new(settings, PriorityApp::of(settings), size, owns)
     })
@@ -93,7 +95,7 @@ pub(in super::super) fn qos_fixed(settings: &Settings, owns: bool) -> Box<dyn Sc
 impl Fixed {
     fn new(settings: &Settings, priority: PriorityApp, size: Size, owns: bool) -> Self {
         let partition = Partition::new(owns, FreedSms::of(settings));
-        Self { priority, size, b_mem: 1.0, window: None, high: None, partition }
+        Self { priority, size, b_mem: BMem::Peak, window: None, high: None, partition }
     }
 
     fn part(&self, facts: &Facts) -> Resources {
@@ -194,8 +196,18 @@ impl Scheme for Fixed {
 }
 
 /// What a user may set.
-pub(in super::super) const OFFLINE: &[Parameter] =
-    &[DELTA_SM, DELTA_GROUPS, MIN_SMS, MIN_GROUPS, ITERATIONS, B_MEM, PORT_LIMIT, WINDOW, FREED];
+pub(in super::super) const OFFLINE: &[Parameter] = &[
+    DELTA_SM,
+    DELTA_GROUPS,
+    MIN_SMS,
+    MIN_GROUPS,
+    SMS_PER_CHANNEL,
+    ITERATIONS,
+    B_MEM,
+    PORT_LIMIT,
+    WINDOW,
+    FREED,
+];
 
 /// The most runs of the algorithm, where its result does not become stable.
 const RUNS: usize = 1000;

@@ -128,15 +128,24 @@ fn channels_go_to_memory_bound_and_sms_to_compute_bound_applications() {
         assert_eq!(parts(&pair, &plan), [(40, 16), (40, 16)], "balanced at first");
         assert_eq!((plan.delay(), plan.wake()), (0, &[WakeOn::At(EPOCH)][..]));
         let plan = scheme.decide(&pair, &epoch_view(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
-        // 54.9 GB/s per SM against 28.2 per channel: 16 SMs ask for 879 of 788, 12 for 659.
-        assert_eq!(parts(&pair, &plan), [(12, 28), (68, 4)]);
-        assert_eq!(plan.delay(), 148 + 162 * 8, "seven moves, and an iteration that finds none");
+        // Three exchanges, until no channels are left to give.
+        assert_eq!(parts(&pair, &plan), [(28, 28), (52, 4)]);
+        assert_eq!(plan.delay(), 148 + 162 * 4, "three moves, and an iteration that finds none");
         assert_eq!((plan.migration(), plan.vacate()), (migration, Vacate::Hybrid));
         assert_eq!(plan.wake(), [WakeOn::At(2 * EPOCH)]);
         let reason = "GB/s asked for if nothing stalled, of what L2 and memory give: PVC 2197.4 of \
-                      450.6, DXTC 0.2 of 450.6; after 8 iterations all or none have what is \
-                      asked for: PVC has 12 SMs and 28 channels, DXTC has 68 SMs and 4 channels";
+                      450.6, DXTC 0.2 of 450.6; after 4 iterations no application has \
+                      more to give: PVC has 28 SMs and 28 channels, DXTC has 52 SMs and 4 channels";
         assert_eq!(plan.reason(), reason);
+    }
+    for (text, part) in [
+        // One SM at a time ends there too: three with channels, then nine alone.
+        ("ugpu:delta_sm=1", (28, 28)),
+        // 54.9 GB/s per SM against 28.2 per channel: 16 SMs ask for 879 of 788, 12 for 659.
+        ("ugpu:sms_per_channel=0", (12, 28)),
+        ("ugpu:sms_per_channel=0.5", (14, 28)),
+    ] {
+        assert_eq!(later(text, &pair, 1)[0], part, "{text}");
     }
 }
 
@@ -145,11 +154,13 @@ fn a_demand_beyond_the_port_does_not_take_sms_away() {
     // 119.9 GB/s per SM as printed, 44.8 with the port's bound, against 28.2 per channel.
     let pair = facts(&["LAVAMD", "DXTC"]);
     for name in ["ugpu", "ugpu-ori", "ugpu-offline", "qos-ugpu"] {
-        let sms = |more: &str| later(&format!("{name}{more}"), &pair, 4)[0].0;
+        let moves = if name == "qos-ugpu" { ":moves=all" } else { "" };
+        let alone = format!("{name}{moves}:sms_per_channel=0");
+        let sms = |more: &str| later(&format!("{alone}{more}"), &pair, 4)[0].0;
         assert!(sms("") < sms(":port_limit=on"), "{name}");
         assert_eq!(sms(""), sms(":port_limit=off"), "{name}");
     }
-    let bounded = later("ugpu:port_limit=on", &pair, 1);
+    let bounded = later("ugpu:sms_per_channel=0:port_limit=on", &pair, 1);
     assert_eq!(bounded, [(16, 28), (64, 4)], "16 SMs ask for 717 of 788");
 }
 
@@ -299,15 +310,15 @@ fn an_arrival_during_a_decision_does_not_bring_it_forward() {
     let pair = facts(&["PVC", "DXTC"]);
     let (mut scheme, _) = started("ugpu", &pair);
     let plan = scheme.decide(&pair, &epoch_view(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
-    let delay = 148 + 162 * 8;
+    let delay = 148 + 162 * 4;
     assert_eq!(plan.delay(), delay);
-    for (later, left) in [(100, delay - 100), (900, delay - 900), (5000, 0)] {
+    for (later, left) in [(100, delay - 100), (700, delay - 700), (5000, 0)] {
         let again =
             scheme.decide(&pair, &epoch_view(&pair, EPOCH + later, 0, &[500, 500])).unwrap();
         assert_eq!((parts(&pair, &again), again.delay()), (parts(&pair, &plan), left));
     }
-    // With steps of one SM the algorithm runs into its cap.
-    let (mut scheme, _) = started("ugpu:delta_sm=1", &pair);
+    // With steps of one SM that move alone the algorithm runs into its cap.
+    let (mut scheme, _) = started("ugpu:delta_sm=1:sms_per_channel=0", &pair);
     let plan = scheme.decide(&pair, &epoch_view(&pair, EPOCH, EPOCH, &[500, 500])).unwrap();
     assert_eq!(plan.delay(), 148 + 162 * 20);
 }
@@ -322,7 +333,7 @@ fn with_feedback_a_move_that_costs_throughput_is_taken_back() {
         let plan = scheme.decide(&pair, &epoch_view(&pair, now, EPOCH, ipc)).unwrap();
         sms.push(parts(&pair, &plan)[0]);
     }
-    assert_eq!(sms, [(12, 28), (40, 16), (40, 16), (12, 28)]);
+    assert_eq!(sms, [(28, 28), (40, 16), (40, 16), (28, 28)]);
 }
 
 #[test]
@@ -333,7 +344,9 @@ fn the_high_priority_application_keeps_three_quarters() {
         assert_eq!(later("qos-bp", &pair, 2)[1 - high], (20, 8));
         assert_eq!(later("qos-mps-share", &pair, 2)[high], (60, 0));
         assert_eq!(later("qos-ugpu", &pair, 0)[high], (60, 24), "as the balanced partition");
-        assert_eq!(later("qos-ugpu", &pair, 4)[high], (72, 12), "until the other is content");
+        assert_eq!(later("qos-ugpu", &pair, 4)[high], (60, 4), "only channels move");
+        let all = later("qos-ugpu:moves=all:sms_per_channel=0", &pair, 4)[high];
+        assert_eq!(all, (72, 12), "until the other is content");
         for with_qos_target in ["qos-bp", "qos-mps-share", "qos-ugpu"] {
             let first = DispatchOrder::Priority(vec![AppId(to_u16(high))]);
             assert_eq!(started(with_qos_target, &pair).1.order(), &first, "{with_qos_target}");

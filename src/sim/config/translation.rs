@@ -42,6 +42,9 @@ pub struct Translation {
     pub walk_levels: u32,
     /// Entries of the walk cache for each level but the last; 0: none.
     pub walk_cache_entries: u32,
+    /// Lines of 64 bytes of the last level that the walk cache holds, eight entries each: a walk
+    /// to one of their pages reads nothing; 0: none.
+    pub walk_cache_lines: u32,
     /// Only pages of host-to-device copies and of local memory are in memory
     /// before they are touched; false: all are.
     pub demand_paging: bool,
@@ -94,7 +97,10 @@ pub(super) fn problems(machine: &Machine) -> Vec<String> {
     let ports = [("translation.migration_ports", t.migration_ports)];
     wrong.extend(refused(&ports, |count| (1..=64).contains(&count)));
     wrong.extend(wrong_sizes(t, machine.dispatch.sms.into()));
-    let cached = [("translation.walk_cache_entries", t.walk_cache_entries)];
+    let cached = [
+        ("translation.walk_cache_entries", t.walk_cache_entries),
+        ("translation.walk_cache_lines", t.walk_cache_lines),
+    ];
     wrong.extend(refused(&cached, |entries| entries <= 1 << 20));
     let latencies = [
         ("translation.l1_latency_cycles", t.l1_latency_cycles),

@@ -103,6 +103,10 @@ pub struct ChannelCounters {
     pub absorbed: u64,
     /// Clocks of data-bus time, summed over pseudo channels.
     pub busy_clocks: u64,
+    /// Cycles of the SMs' clock in which requests waited at or in the controller; 0 where a
+    /// channel runs without the rest of a machine.
+    #[serde(default)]
+    pub waiting_cycles: u64,
     /// Halves of MIGRATION commands: columns that left or reached this channel.
     pub migrations: u64,
     /// Clocks for which its through-silicon vias carried columns of any channel's
@@ -124,6 +128,7 @@ impl ChannelCounters {
         self.refreshes += other.refreshes;
         self.absorbed += other.absorbed;
         self.busy_clocks += other.busy_clocks;
+        self.waiting_cycles += other.waiting_cycles;
         self.migrations += other.migrations;
         self.lent_clocks += other.lent_clocks;
     }

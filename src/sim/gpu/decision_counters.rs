@@ -1,9 +1,10 @@
 //! The counters a scheme sees: what has happened since its last decision.
 
-use gpumodel_core::contract::{AppView, View, Wake};
+use gpumodel_core::contract::{AppView, ChannelUse, View, Wake};
 use gpumodel_core::units::{AppId, Cycle, SECTOR_BYTES, to_u16, to_usize};
 
 use crate::counters::{Cause, StallStack};
+use crate::dram::ChannelCounters;
 use crate::gpu::Gpu;
 use crate::gpu::app::State;
 
@@ -24,6 +25,8 @@ struct Mark {
 pub(crate) struct DecisionCounters {
     since: Cycle,
     marks: Vec<Mark>,
+    /// By channel.
+    channels: Vec<ChannelUse>,
 }
 
 /// Thread instructions of `issued` warp instructions, at the mean of the application
@@ -42,7 +45,7 @@ impl DecisionCounters {
     /// Nothing so far of `apps` applications on `sms` SMs.
     pub(crate) fn new(apps: usize, sms: usize) -> Self {
         let mark = Mark { by_sm: vec![StallStack::default(); sms], ..Mark::default() };
-        Self { since: 0, marks: vec![mark; apps] }
+        Self { since: 0, marks: vec![mark; apps], channels: Vec::new() }
     }
 }
 
@@ -72,7 +75,16 @@ impl Gpu<'_> {
     pub(crate) fn view(&mut self, wake: Wake) -> View {
         self.account_stalls();
         let now = self.now();
-        let apps = (0..self.apps.len()).map(|app| self.app_view(app)).collect();
+        let channel_owner = self.channel_owners();
+        let used = self.channels_since_decision();
+        let apps = (0..self.apps.len()).map(|app| {
+            let owner = Some(AppId(to_u16(app)));
+            let owns = channel_owner.contains(&owner);
+            let serves = |channel: &usize| !owns || channel_owner[*channel] == owner;
+            let channels = (0..used.len()).filter(serves).map(|channel| used[channel]).sum();
+            AppView { channels, ..self.app_view(app) }
+        });
+        let apps = apps.collect();
         let since = std::mem::replace(&mut self.decision_counters.since, now);
         let waits = |&app: &usize| {
             let id = AppId(to_u16(app));
@@ -82,8 +94,22 @@ impl Gpu<'_> {
         let mut queue: Vec<usize> = (0..self.apps.len()).filter(waits).collect();
         queue.sort_by_key(|&app| self.apps[app].load.arrival);
         let queue = queue.into_iter().map(|app| AppId(to_u16(app))).collect();
-        let channel_owner = self.channel_owners();
         View { now, wake, since, apps, queue, channel_owner }
+    }
+
+    /// What each channel has done since the last decision, which is now.
+    fn channels_since_decision(&mut self) -> Vec<ChannelUse> {
+        let (now, memory) = (self.now(), &self.shared_state.memory_system);
+        let access_bytes = memory.access_bytes();
+        let count = |counters: &ChannelCounters| ChannelUse {
+            bytes: (counters.reads + counters.writes) * access_bytes,
+            waiting_cycles: counters.waiting_cycles,
+            cycles: now,
+        };
+        let counts: Vec<ChannelUse> = memory.channel_counts(now).iter().map(count).collect();
+        let mut last = std::mem::replace(&mut self.decision_counters.channels, counts.clone());
+        last.resize(counts.len(), ChannelUse::default());
+        counts.into_iter().zip(last).map(|(now, last)| now.since(last)).collect()
     }
 
     fn app_view(&mut self, app: usize) -> AppView {
@@ -116,6 +142,7 @@ impl Gpu<'_> {
             l2: since(mark.l2, last.l2),
             l2_merged: mark.l2_merged - last.l2_merged,
             dram_bytes: mark.dram_bytes - last.dram_bytes,
+            channels: ChannelUse::default(),
             pages: memory.pages,
             pages_moved: memory.pages_moved,
             moving_cycles: memory.moving_cycles,

@@ -416,6 +416,7 @@ impl<'a> Gpu<'a> {
         let cta_cycles = self.dispatcher.grids.iter().map(|grid| grid.cta_cycles(now)).collect();
         self.drain();
         let totals = self.shared_state.counts.clone();
+        let now = self.now();
         for (counts, first) in self.shared_state.counts.iter_mut().zip(self.first_runs) {
             if let Some(first) = first {
                 *counts = *first;
@@ -433,7 +434,7 @@ impl<'a> Gpu<'a> {
             tlbs: self.sms.iter().filter_map(Sm::tlb_counts).collect(),
             sms: self.sms.iter().map(Sm::counts).collect(),
             slices: self.shared_state.memory_system.slice_counts(),
-            channels: self.shared_state.memory_system.channel_counts(),
+            channels: self.shared_state.memory_system.channel_counts(now),
             profiles: self.shared_state.images(),
             kernels: self.shared_state.counts,
             spans: self.shared_state.spans.unwrap_or_default(),

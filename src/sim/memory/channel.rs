@@ -51,6 +51,10 @@ pub(super) struct Port {
     due: Cycle,
     /// The controller's clock for which it was last scheduled.
     next: u64,
+    /// Since when requests have been waiting; `None` while none waits.
+    waits_since: Option<Cycle>,
+    /// Cycles in which some waited, before that.
+    waited: Cycle,
 }
 
 impl Port {
@@ -65,7 +69,28 @@ impl Port {
             waiting: VecDeque::new(),
             due: Cycle::MAX,
             next: u64::MAX,
+            waits_since: None,
+            waited: 0,
         }
+    }
+
+    /// Notes at cycle `now` whether requests wait.
+    fn note_waiting(&mut self, now: Cycle) {
+        let waits = self.queued > 0 || self.controller.waiting() > 0;
+        match self.waits_since {
+            None if waits => self.waits_since = Some(now),
+            Some(since) if !waits => {
+                self.waited += now - since;
+                self.waits_since = None;
+            }
+            None | Some(_) => {}
+        }
+    }
+
+    /// What was counted up to cycle `now`.
+    fn counts(&self, now: Cycle) -> ChannelCounters {
+        let waits = self.waits_since.map_or(0, |since| now - since);
+        ChannelCounters { waiting_cycles: self.waited + waits, ..*self.controller.counters() }
     }
 
     /// Counts all writes that have left the slices by now as part of a flush.
@@ -195,6 +220,7 @@ impl Channels {
             port.arrived.pop_front();
             port.queued -= 1;
         }
+        port.note_waiting(events.now());
         if port.controller.take_ready_for_copy()
             && let Some(copies) = &mut self.copies
         {
@@ -252,9 +278,14 @@ impl Channels {
         self.transfers.remove(number)
     }
 
-    /// The counters of each controller.
-    pub(super) fn counts(&self) -> Vec<ChannelCounters> {
-        self.ports.iter().map(|port| *port.controller.counters()).collect()
+    /// The counters of each channel up to cycle `now`.
+    pub(super) fn counts(&self, now: Cycle) -> Vec<ChannelCounters> {
+        self.ports.iter().map(|port| port.counts(now)).collect()
+    }
+
+    /// Bytes that one access moves.
+    pub(super) fn access_bytes(&self) -> u64 {
+        self.sectors * SECTOR_BYTES
     }
 
     /// Whether a transfer is in flight.

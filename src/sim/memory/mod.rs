@@ -604,9 +604,14 @@ impl MemorySystem {
         self.slices.iter().map(|slice| slice.counts).collect()
     }
 
-    /// The counters of each channel.
-    pub(crate) fn channel_counts(&self) -> Vec<ChannelCounters> {
-        self.channels.counts()
+    /// The counters of each channel up to cycle `now`.
+    pub(crate) fn channel_counts(&self, now: Cycle) -> Vec<ChannelCounters> {
+        self.channels.counts(now)
+    }
+
+    /// Bytes that one access of a channel moves.
+    pub(crate) fn access_bytes(&self) -> u64 {
+        self.channels.access_bytes()
     }
 
     /// Whether a request or a transfer is in flight.

@@ -258,16 +258,16 @@ mod tests {
         // 45 clocks at 440 MHz on a clock of 1.4 GHz.
         assert_eq!(copied(&mut memory_system, &mut queue), [(9, 144)]);
         let halves: Vec<u64> =
-            memory_system.channel_counts().iter().map(|c| c.migrations).collect();
+            memory_system.channel_counts(0).iter().map(|c| c.migrations).collect();
         for (channel, &halves) in (0_u32..).zip(&halves) {
             let ends = [2, 5].map(|group| pages.groups()[group].contains(&channel));
             assert_eq!(halves, if ends.contains(&true) { 8 } else { 0 }, "channel {channel}");
         }
         assert_eq!(halves.iter().sum::<u64>(), 2 * 32);
-        let lent: u64 = memory_system.channel_counts().iter().map(|c| c.lent_clocks).sum();
+        let lent: u64 = memory_system.channel_counts(0).iter().map(|c| c.lent_clocks).sum();
         assert_eq!(lent, 32 * 2);
         // 16 banks of either end, four per channel.
-        let activates: u64 = memory_system.channel_counts().iter().map(|c| c.activates).sum();
+        let activates: u64 = memory_system.channel_counts(0).iter().map(|c| c.activates).sum();
         assert_eq!(activates, 2 * 16);
     }
 
@@ -290,7 +290,7 @@ mod tests {
             memory_system.copy_page(1, ends, bytes, &mut queue);
             copied(&mut memory_system, &mut queue);
             let sum = |of: fn(&ChannelCounters) -> u64| -> u64 {
-                memory_system.channel_counts().iter().map(of).sum()
+                memory_system.channel_counts(0).iter().map(of).sum()
             };
             assert_eq!(sum(|c| c.migrations), 2 * u64::from(bytes / 128), "{mapping}");
             // Of a bank of each group and stack at both ends.
@@ -315,7 +315,7 @@ mod tests {
         let mut tokens: Vec<u32> = copied.iter().map(|page| page.0).collect();
         tokens.sort_unstable();
         assert!(tokens.into_iter().eq(0..300));
-        let halves: u64 = memory_system.channel_counts().iter().map(|c| c.migrations).sum();
+        let halves: u64 = memory_system.channel_counts(0).iter().map(|c| c.migrations).sum();
         assert_eq!(halves, 300 * 64);
         // Faster than one page after the other.
         let last = copied.last().unwrap().1;

@@ -6,6 +6,8 @@ use rustc_hash::FxHashSet;
 use crate::config::MigrationFill;
 use gpumodel_core::units::{to_u64, to_usize};
 
+use super::page_ranges::PageRanges;
+
 /// The groups and pages of an application. Groups are numbered as in
 /// [`crate::config::PageChannels`].
 #[derive(Debug)]
@@ -21,9 +23,15 @@ pub(super) struct AppPages {
     filling: bool,
     /// The pages that move there.
     fill: MigrationFill,
-    /// Touched pages of its footprint, and how many lie in each group.
+    /// Pages of its footprint that were copied into memory; they are there before it runs
+    /// ("footprints are resident", UGPU, section 5).
+    resident: PageRanges,
+    /// Other pages of its footprint that it has touched.
     touched: FxHashSet<u64>,
-    touched_in: Vec<u64>,
+    /// How many of both lie in each group.
+    pages_in: Vec<u64>,
+    /// It has used a page, so that its pages are laid out.
+    used: bool,
     /// The same for its other pages: local memory and the saved state of CTAs. They occupy room
     /// in a group but do not count for the balance, since no data of the program moves with
     /// them.
@@ -49,8 +57,10 @@ impl AppPages {
             gained: Vec::new(),
             filling: false,
             fill,
+            resident: PageRanges::default(),
             touched: FxHashSet::default(),
-            touched_in: vec![0; to_usize(groups)],
+            pages_in: vec![0; to_usize(groups)],
+            used: false,
             other: FxHashSet::default(),
             other_in: vec![0; to_usize(groups)],
             incoming: vec![0; to_usize(groups)],
@@ -66,9 +76,32 @@ impl AppPages {
         self.other.contains(&page)
     }
 
-    /// The number of touched pages of its footprint.
+    /// The number of pages of its footprint in memory: copied there or touched.
     pub(super) fn pages(&self) -> u64 {
-        to_u64(self.touched.len())
+        self.pages_in.iter().sum()
+    }
+
+    /// True for a page of its footprint that counts for the balance.
+    pub(super) fn counts(&self, page: u64) -> bool {
+        self.touched.contains(&page) || self.resident.holds(page)
+    }
+
+    /// Records the pages from `first` to `last`, which were copied into memory; so many of those
+    /// that did not count before lie in each group.
+    pub(super) fn add_resident(&mut self, first: u64, last: u64, more_in: &[u64]) {
+        self.pages_in.iter_mut().zip(more_in).for_each(|(pages, more)| *pages += more);
+        self.resident.bring(first, last);
+        self.update_filling();
+    }
+
+    /// The copied pages of an application that has used none and is laid out over other groups
+    /// than when they were counted: they are to be counted again.
+    pub(super) fn uncount(&mut self) -> Vec<(u64, u64)> {
+        if self.used {
+            return Vec::new();
+        }
+        self.pages_in.iter_mut().for_each(|pages| *pages = 0);
+        std::mem::take(&mut self.resident).into_ranges().collect()
     }
 
     /// All its pages.
@@ -80,7 +113,7 @@ impl AppPages {
     /// True when its pages were first laid out over all groups: each lies where its address
     /// says.
     pub(super) fn is_laid_out_over_all(&self) -> bool {
-        self.home.len() == self.touched_in.len()
+        self.home.len() == self.pages_in.len()
     }
 
     /// Where page number `number` was first laid out: its place in a group, and the group.
@@ -95,7 +128,7 @@ impl AppPages {
         if groups == self.owned || groups.is_empty() {
             return false;
         }
-        if self.touched.is_empty() && self.other.is_empty() {
+        if !self.used {
             self.home.clone_from(&groups);
             self.owned = groups;
             return false;
@@ -115,7 +148,7 @@ impl AppPages {
     /// Pages of the footprint that a group will have when all moves have ended.
     fn load(&self, group: u32) -> u64 {
         let at = to_usize(group);
-        (self.touched_in[at] + self.incoming[at]).saturating_sub(self.outgoing[at])
+        (self.pages_in[at] + self.incoming[at]).saturating_sub(self.outgoing[at])
     }
 
     /// The group among `groups` that will have the fewest of them, the first of several.
@@ -139,8 +172,8 @@ impl AppPages {
         self.filling &= below && least + 1 < most;
     }
 
-    /// The group to which a page of `group` has to move, if it has to. Pages that were never
-    /// touched are laid out too: one moves where that balances the groups.
+    /// The group to which a page of `group` has to move, if it has to. Pages that were neither
+    /// copied nor touched are laid out too: one moves where that balances the groups.
     pub(super) fn destination(&self, page: u64, group: u32) -> Option<u32> {
         if !self.owned.contains(&group) {
             return if self.filling { self.least(&self.gained) } else { self.least_used() };
@@ -158,8 +191,8 @@ impl AppPages {
         if self.other.contains(&page) {
             return None;
         }
-        // A touched page leaves one less in `group`.
-        let counted = u64::from(self.touched.contains(&page));
+        // A page that counts leaves one less in `group`.
+        let counted = u64::from(self.counts(page));
         let balances = self.load(to) + counted < self.load(group);
         (balances && (self.filling || counted == 0)).then_some(to)
     }
@@ -173,13 +206,16 @@ impl AppPages {
 
     /// Records that a page of `group` is touched.
     pub(super) fn touch(&mut self, page: u64, group: u32) {
-        if !self.other.contains(&page) && self.touched.insert(page) {
-            self.touched_in[to_usize(group)] += 1;
+        self.used = true;
+        if !self.other.contains(&page) && !self.counts(page) {
+            self.touched.insert(page);
+            self.pages_in[to_usize(group)] += 1;
         }
     }
 
     /// Records a page outside its footprint, which lies in `group`.
     pub(super) fn add_other(&mut self, page: u64, group: u32) {
+        self.used = true;
         if self.other.insert(page) {
             self.other_in[to_usize(group)] += 1;
         }
@@ -191,7 +227,7 @@ impl AppPages {
             return;
         }
         self.incoming[to_usize(to)] += 1;
-        self.outgoing[to_usize(from)] += u64::from(self.touched.contains(&page));
+        self.outgoing[to_usize(from)] += u64::from(self.counts(page));
         self.update_filling();
     }
 
@@ -206,10 +242,10 @@ impl AppPages {
             return;
         }
         self.incoming[to] -= 1;
-        if self.touched.contains(&page) {
+        if self.counts(page) {
             self.outgoing[from] -= 1;
-            self.touched_in[from] -= 1;
-            self.touched_in[to] += 1;
+            self.pages_in[from] -= 1;
+            self.pages_in[to] += 1;
         }
         self.update_filling();
     }
@@ -234,7 +270,7 @@ mod tests {
     fn pages_are_laid_out_over_the_first_groups_in_turn() {
         let app = app_pages(8);
         assert_eq!(app.initial_place(6), (1, 2));
-        assert_eq!((app.touched_in.clone(), app.pages()), (vec![2, 2, 2, 2, 0, 0, 0, 0], 8));
+        assert_eq!((app.pages_in.clone(), app.pages()), (vec![2, 2, 2, 2, 0, 0, 0, 0], 8));
     }
 
     #[test]
@@ -267,7 +303,7 @@ mod tests {
         for (page, from, to) in moving {
             app.end_move(page, from, to);
         }
-        assert_eq!((moved, &app.touched_in[4..6]), (4, &[2, 2][..]));
+        assert_eq!((moved, &app.pages_in[4..6]), (4, &[2, 2][..]));
         assert!(!app.filling);
         // Afterwards only pages that are touched for the first time may move.
         assert_eq!(app.destination(11, 3), None);
@@ -290,7 +326,7 @@ mod tests {
                     app.end_move(page, group, to);
                 }
             }
-            assert_eq!((app.moved, &app.touched_in[..7]), (moves, &end[..]), "{pages}");
+            assert_eq!((app.moved, &app.pages_in[..7]), (moves, &end[..]), "{pages}");
             assert!(!app.filling, "{pages}");
         }
     }
@@ -334,7 +370,7 @@ mod tests {
                 }
             }
             assert_eq!(moved, moves, "{fill:?}");
-            assert_eq!(&app.touched_in[4..6], [4, 4], "{fill:?}");
+            assert_eq!(&app.pages_in[4..6], [4, 4], "{fill:?}");
         }
     }
 

@@ -24,6 +24,9 @@ const LAID_OUT_BIT: u32 = 62;
 /// The address bit that is set in all fresh frames.
 const FRESH_BIT: u32 = 44;
 
+/// The most pages that are counted of one copy: 256 GiB of 4 KiB pages, more than any memory.
+const MOST_COPIED: u64 = 1 << 26;
+
 /// A page frame: its number in the group, and the group.
 pub(super) type Frame = (u64, u32);
 
@@ -92,6 +95,9 @@ impl Frames {
         };
         let before = self.apps[app].owned.clone();
         let follows = self.apps[app].own(groups) && migration != Migration::Stay;
+        for (first, last) in self.apps[app].uncount() {
+            self.add_resident(first, last);
+        }
         let channels = |&group: &u32| self.channels.groups()[to_usize(group)].clone();
         follows.then(|| before.iter().flat_map(channels).collect())
     }
@@ -173,6 +179,20 @@ impl Frames {
                 app.destination(page, self.frame_of(page).1)
             }
         }
+    }
+
+    /// Counts the pages from `first` to `last` of one application, which were copied into memory:
+    /// the first [`MOST_COPIED`] of them.
+    pub(super) fn add_resident(&mut self, first: u64, last: u64) {
+        let app = self.app_and_number(first).0;
+        let Some(pages) = self.apps.get(app) else { return };
+        let last = last.min(first.saturating_add(MOST_COPIED));
+        let mut more_in = vec![0; self.free.len()];
+        let footprint = |&page: &u64| is_footprint(page << self.channels.page_bits());
+        for page in (first..=last).take_while(footprint).filter(|&page| !pages.counts(page)) {
+            more_in[to_usize(self.frame_of(page).1)] += 1;
+        }
+        self.apps[app].add_resident(first, last, &more_in);
     }
 
     /// Counts a used page, whether channels are owned yet or not.

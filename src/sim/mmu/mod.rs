@@ -91,7 +91,7 @@ pub(crate) struct Mmu {
 /// An application's pages, and the cost of moving them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AppMemory {
-    /// Touched pages; 0 where channels were never owned.
+    /// Pages of its data in memory, copied there or touched; 0 where channels were never owned.
     pub pages: u64,
     /// Pages that have moved.
     pub pages_moved: u64,
@@ -190,7 +190,9 @@ impl Mmu {
     pub(crate) fn copy_in(&mut self, first: u64, bytes: u64) {
         if let Some(more) = bytes.checked_sub(1) {
             let last = first.saturating_add(more);
-            self.table.bring(self.table.page_of(first), self.table.page_of(last));
+            let (first, last) = (self.table.page_of(first), self.table.page_of(last));
+            self.table.bring(first, last);
+            self.frames.iter_mut().for_each(|frames| frames.add_resident(first, last));
         }
     }
 

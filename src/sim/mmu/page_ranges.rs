@@ -12,6 +12,11 @@ impl PageRanges {
         self.0.range(..=page).next_back().is_some_and(|(_, &last)| page <= last)
     }
 
+    /// Its ranges, in order.
+    pub(crate) fn into_ranges(self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.into_iter()
+    }
+
     /// Adds the pages from `first` to `last`.
     pub(crate) fn bring(&mut self, first: u64, last: u64) {
         let (mut first, mut last) = (first, last);

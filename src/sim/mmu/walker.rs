@@ -1,5 +1,5 @@
 //! The page walkers: a limited number of walks in progress, the others in a queue, and a
-//! cache of upper table entries that saves a walk its first reads.
+//! cache of table entries that saves a walk its first reads, or all of them.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,12 @@ pub(super) struct Walkers {
     waiting: VecDeque<u32>,
     /// By level, without the last: cached entries.
     entry_caches: Vec<Tlb>,
+    /// Cached lines of the last level.
+    line_cache: Option<Tlb>,
 }
+
+/// Bits of a page number within a line of entries of the last level: 64 bytes of 8 each.
+const LINE_BITS: u32 = 3;
 
 impl Walkers {
     /// The idle walkers of `spec`.
@@ -43,6 +48,8 @@ impl Walkers {
             idle: spec.walkers,
             waiting: VecDeque::new(),
             entry_caches: (0..levels).map(|_| Tlb::new(cached, cached)).collect(),
+            line_cache: (spec.walk_cache_lines > 0)
+                .then(|| Tlb::new(spec.walk_cache_lines, spec.walk_cache_lines)),
         }
     }
 
@@ -61,6 +68,12 @@ impl Walkers {
     /// Sets the first level that must be read.
     fn begin(&mut self, number: u32, table: &PageTable) {
         let walk = self.walks.get_mut(number);
+        if let Some(lines) = &mut self.line_cache
+            && lines.lookup(walk.page >> LINE_BITS)
+        {
+            walk.level = table.levels;
+            return;
+        }
         let caches = &mut self.entry_caches;
         let deepest = (0..table.levels)
             .rev()
@@ -82,6 +95,8 @@ impl Walkers {
         let walk = self.walks.get_mut(number);
         if let Some(cache) = self.entry_caches.get_mut(to_usize(walk.level)) {
             cache.insert(table.entry_key(walk.page, walk.level));
+        } else if let Some(lines) = &mut self.line_cache {
+            lines.insert(walk.page >> LINE_BITS);
         }
         walk.level += 1;
     }

@@ -112,6 +112,7 @@ fn a_walk_takes_a_read_of_the_l2_per_level() {
             ("translation.l2_entries", "128"),
             ("translation.l2_ways", "128"),
             ("translation.walk_cache_entries", cached),
+            ("translation.walk_cache_lines", "0"),
         ]);
         let added = between(&resolved, at, short, long) - plain;
         assert_eq!(added, 130 * (20 + reads * table_read(&resolved)));
@@ -121,14 +122,19 @@ fn a_walk_takes_a_read_of_the_l2_per_level() {
 #[test]
 fn a_walk_reads_each_level_and_one_of_the_next_page_only_the_last() {
     let at: Where = |_, _, turn| (turn * 4096, 0);
-    let reads = |cached: &str, loads: u32| {
-        let resolved = ugpu(&[("translation.walk_cache_entries", cached)]);
+    let reads = |cached: &str, lines: &str, loads: u32| {
+        let resolved = ugpu(&[
+            ("translation.walk_cache_entries", cached),
+            ("translation.walk_cache_lines", lines),
+        ]);
         let counts = chase(&resolved, at, loads).kernels[0].translation;
         assert_eq!(counts.l2.misses, u64::from(loads));
         counts.reads.reads()
     };
-    assert_eq!((reads("16", 1), reads("16", 2)), (4, 5));
-    assert_eq!((reads("0", 1), reads("0", 2)), (4, 8));
+    assert_eq!((reads("16", "0", 1), reads("16", "0", 2)), (4, 5));
+    assert_eq!((reads("0", "0", 1), reads("0", "0", 2)), (4, 8));
+    // A line of the last level serves eight pages.
+    assert_eq!((reads("16", "1", 8), reads("16", "1", 9), reads("16", "1", 16)), (4, 5, 5));
 }
 
 #[test]
