@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use gpumodel_core::units::Cycle;
-use gpumodel_policy::queue::{FREED, QueueChoice};
+use gpumodel_policy::queue::QueueChoice;
 use gpumodel_report::paper::PublishedSlowdowns;
 use gpumodel_report::results::{Analysis, AppRecord, MachineRecord, SCHEMA};
 use gpumodel_sim::config::{Link, Machine, Resolved};
@@ -132,8 +132,9 @@ impl AnalyzeRequest {
             [] => DEFAULT_SCHEMES.to_vec(),
             schemes => schemes.iter().map(String::as_str).collect(),
         };
+        let rule = file.early_finishers;
         let choice =
-            |typed| QueueChoice::parse(typed).map(|choice| choice.or(FREED, file.early_finishers));
+            |typed| QueueChoice::parse(typed).map(|choice| choice.with_early_finishers(rule));
         let choices: Vec<QueueChoice> = typed.into_iter().map(choice).collect::<Result<_, _>>()?;
         let apps = file.group_size;
         match choices.iter().find(|choice| !choice.within().row().serves(apps)) {

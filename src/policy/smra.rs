@@ -3,46 +3,58 @@
 use gpumodel_core::contract::{
     DispatchOrder, Facts, LawBroken, Plan, PlanDraft, ProbeResult, View, Wake, WakeOn,
 };
-use gpumodel_core::units::{AppId, Cycle, to_u64, to_usize};
+use gpumodel_core::units::{AppId, Cycle, to_usize};
 
 use super::shares::{self, FREED, FreedSms};
 use super::solve::float;
 use super::spatial;
 use super::{Parameter, Scheme, Settings};
 
-/// What a user may set; the paper prints no values.
+/// What a user may set. The paper prints no values; these are those of the public simulator of
+/// its first author (`srinupunyala/gpgpu-sim-edit`, 2017), of which nothing says that it made
+/// the paper's figures.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter::whole("t_c", 20_000, 100..=u64::MAX)
-        .does("T_C: cycles between two decisions (assumed)"),
-    Parameter::real("ipc_thr", 0.2, 0.0..=1.0)
-        .does("IPC_thr, of the peak of the SMs that an application holds (assumed: its epsilon)"),
+    Parameter::whole("first", 15_000, 100..=u64::MAX)
+        .does("cycles until the first decision (assumed: the public simulator of the first author)"),
+    Parameter::whole("t_c", 30_000, 100..=u64::MAX)
+        .does("T_C: cycles between two decisions (assumed, likewise)"),
+    Parameter::real("ipc_thr", 100.0, 0.0..=1_000_000.0)
+        .does("IPC_thr: thread instructions per cycle of an application (assumed, likewise)"),
     Parameter::real("bw_thr", 0.3, 0.0..=1.0)
-        .does("BW_thr, of the peak bandwidth of the DRAM (assumed: its beta)"),
-    Parameter::whole("n_r", 2, 1..=1024).does("n_r: SMs that move at a time (assumed)"),
-    Parameter::whole("r_min", 2, 1..=1024).does("R_min: SMs that an application keeps (assumed)"),
+        .does("BW_thr, of the peak bandwidth of the DRAM (assumed, likewise; its beta)"),
+    Parameter::whole("n_r", 5, 1..=1024).does("n_r: SMs that move at a time (assumed, likewise)"),
+    Parameter::whole("r_min", 10, 1..=1024)
+        .does("R_min: SMs that an application keeps (assumed, likewise)"),
+    Parameter::word("take_back", "off", &["off", "on"]).does(
+        "SMs move only while the throughput rises, and back where it fell (published: lines 8 \
+              and 24 of Algorithm 1; the public simulator does neither)",
+    ),
     Parameter::whole("rest", 4, 0..=u64::MAX)
         .does("decisions without a move after one that was taken back (assumed)"),
     FREED,
 ];
 
-/// SM reallocation of ILP-SMRA (Algorithm 1): all begin with as many SMs each. After every
-/// `t_c` cycles an application scores 1 for low IPC, 2 for much bandwidth, 3 for both, and
-/// while the total throughput rises, `n_r` SMs go from the highest score to the lowest, by
-/// draining. A move after which the throughput falls is taken back.
+/// SM reallocation of ILP-SMRA (Algorithm 1): all begin with as many SMs each. After `first`
+/// cycles, then every `t_c`, an application scores 1 for low IPC, 2 for much bandwidth, 3 for
+/// both, and `n_r` SMs go from the highest score to the lowest, by draining.
 ///
-/// As printed the listing never measures the throughput again; here each decision compares
-/// the throughput of the last period with that of the period before. When equal nothing moves.
+/// As printed (`take_back=on`) SMs move while the total throughput rises, and a move after which
+/// it falls is taken back. The listing never measures the throughput again; here each decision
+/// compares the throughput of the last period with that of the period before. When equal
+/// nothing moves.
 ///
 /// When an application ends, the SMs are divided evenly again; where its SMs stay idle
 /// (`freed=idle`), it neither gives nor takes any, and the others continue with the SMs
 /// that they have.
 #[derive(Clone, Debug)]
 pub(super) struct Smra {
+    first: Cycle,
     period: Cycle,
     ipc_threshold: f64,
     bandwidth_threshold: f64,
     step: usize,
     least: usize,
+    take_back: bool,
     rest: u64,
     freed: FreedSms,
     /// The applications between which the SMs are divided; the owner of an SM is a place in
@@ -62,11 +74,13 @@ pub(super) struct Smra {
 impl Smra {
     pub(super) fn make(settings: &Settings) -> Box<dyn Scheme> {
         Box::new(Self {
+            first: settings.whole("first"),
             period: settings.whole("t_c"),
             ipc_threshold: settings.real("ipc_thr"),
             bandwidth_threshold: settings.real("bw_thr"),
             step: to_usize(settings.whole("n_r")),
             least: to_usize(settings.whole("r_min")),
+            take_back: settings.word("take_back") == "on",
             rest: settings.whole("rest"),
             freed: FreedSms::of(settings),
             apps: Vec::new(),
@@ -97,7 +111,8 @@ impl Smra {
         let owns = |place: usize, sm: usize| self.owners[sm] == place;
         let shares = shares::on_own_sms(facts, &self.apps, owns);
         let alone = self.running.len() < 2;
-        let wake = if alone { Vec::new() } else { vec![WakeOn::At(now + self.period)] };
+        let wait = if now < self.first { self.first - now } else { self.period };
+        let wake = if alone { Vec::new() } else { vec![WakeOn::At(now + wait)] };
         let order = DispatchOrder::RoundRobin;
         Plan::new(facts, PlanDraft { shares, order, wake, reason, ..PlanDraft::default() })
     }
@@ -120,7 +135,8 @@ impl Smra {
     fn reallocate(&mut self, facts: &Facts, view: &View) -> String {
         let now = throughput(view);
         let last = std::mem::replace(&mut self.last, now);
-        if now < last
+        if self.take_back
+            && now < last
             && let Some(before) = self.before.take()
         {
             self.owners = before;
@@ -134,7 +150,7 @@ impl Smra {
             self.last = if self.resting == 0 { 0.0 } else { self.last };
             return String::from("no move for some time after one that was taken back");
         }
-        if now <= last {
+        if self.take_back && now <= last {
             return format!("throughput does not rise ({last:.1} to {now:.1}): nothing moves");
         }
         let scores: Vec<u32> =
@@ -145,8 +161,7 @@ impl Smra {
     fn score(&self, place: usize, facts: &Facts, view: &View) -> u32 {
         let app = &view.apps[self.apps[place].index()];
         let cycles = float(view.now - view.since).max(1.0);
-        let peak = facts.peak_ipc_per_sm * float(to_u64(self.held(place)));
-        let low = float(app.thread_instructions) / cycles < self.ipc_threshold * peak;
+        let low = float(app.thread_instructions) / cycles < self.ipc_threshold;
         let gb_per_s = float(app.dram_bytes) / cycles * facts.core_mhz / 1000.0;
         let much = gb_per_s > self.bandwidth_threshold * facts.peak_dram_gb_per_s;
         u32::from(low) + 2 * u32::from(much)
@@ -208,7 +223,7 @@ fn throughput(view: &View) -> f64 {
 mod tests {
     use super::super::Choice;
     use super::super::fixture::{facts, view};
-    use gpumodel_core::contract::{Facts, Plan, View, Wake};
+    use gpumodel_core::contract::{Facts, Plan, View, Wake, WakeOn};
     use gpumodel_core::units::{AppId, Cycle, to_u16};
 
     fn sms(plan: &Plan, apps: usize) -> Vec<usize> {
@@ -231,7 +246,7 @@ mod tests {
     #[test]
     fn sms_go_from_memory_bound_to_compute_bound_while_that_helps() {
         let facts = facts(&["BLK", "IMG"]);
-        let mut smra = Choice::parse("smra:n_r=3:r_min=4:rest=2").unwrap().make();
+        let mut smra = Choice::parse("smra:n_r=3:r_min=4:rest=2:take_back=on").unwrap().make();
         assert_eq!(sms(&smra.start(&facts, &[]).unwrap(), 2), [8, 8]);
         let mut then = |now, ipc: u64, expected: [usize; 2]| {
             // BLK: low IPC and 100 of 177 GB/s; IMG computes.
@@ -247,7 +262,7 @@ mod tests {
     #[test]
     fn a_move_that_costs_throughput_is_taken_back_and_tried_again_later() {
         let facts = facts(&["BLK", "IMG"]);
-        let mut smra = Choice::parse("smra:rest=2").unwrap().make();
+        let mut smra = Choice::parse("smra:n_r=2:r_min=2:rest=2:take_back=on").unwrap().make();
         smra.start(&facts, &[]).unwrap();
         let mut seen = Vec::new();
         for (number, ipc) in [300, 280, 300, 300, 300, 320].into_iter().enumerate() {
@@ -261,7 +276,7 @@ mod tests {
     #[test]
     fn where_sms_stay_idle_an_ended_application_neither_gives_nor_takes() {
         let facts = facts(&["BLK", "IMG", "NN"]);
-        let mut smra = Choice::parse("smra:freed=idle").unwrap().make();
+        let mut smra = Choice::parse("smra:n_r=2:r_min=2:freed=idle").unwrap().make();
         assert_eq!(sms(&smra.start(&facts, &[]).unwrap(), 3), [6, 5, 5]);
         let speeds = [(60, 100), (300, 1), (60, 1)];
         let plan = smra.decide(&facts, &period(&facts, 20_000, &speeds)).unwrap();
@@ -282,6 +297,20 @@ mod tests {
         let plan = smra.decide(&facts, &last).unwrap();
         assert_eq!(sms(&plan, 3), [2, 7, 7]);
         assert!(plan.wake().is_empty(), "one application is left");
+    }
+
+    #[test]
+    fn without_take_back_sms_move_whatever_becomes_of_the_throughput() {
+        let facts = facts(&["BLK", "IMG"]);
+        let mut smra = Choice::parse("smra:n_r=2:r_min=4").unwrap().make();
+        assert_eq!(smra.start(&facts, &[]).unwrap().wake(), [WakeOn::At(15_000)]);
+        let mut seen = Vec::new();
+        for (number, ipc) in [300, 280, 260].into_iter().enumerate() {
+            let now = 15_000 + 30_000 * (number as u64);
+            let plan = smra.decide(&facts, &period(&facts, now + 20_000, &[(60, 100), (ipc, 1)]));
+            seen.push(sms(&plan.unwrap(), 2)[0]);
+        }
+        assert_eq!(seen, [6, 4, 4], "down to r_min");
     }
 
     #[test]

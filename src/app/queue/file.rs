@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use gpumodel_core::toml::{Node, TomlError};
 use gpumodel_core::units::{Cycle, did_you_mean};
-use gpumodel_policy::queue::CLASSES;
+use gpumodel_policy::queue::{CLASSES, EarlyFinishers};
 
 use super::Generate;
 use crate::AppName;
@@ -38,8 +38,8 @@ pub(crate) struct QueueFile {
     pub(super) name: String,
     /// N_G.
     pub(crate) group_size: usize,
-    /// `idle` or `given`.
-    pub(crate) early_finishers: &'static str,
+    /// What happens when a member of a group ends before the others.
+    pub(crate) early_finishers: EarlyFinishers,
     /// The applications: those of the file first.
     pub(crate) apps: Vec<AppName>,
     /// File and line of each application of the file.
@@ -88,10 +88,21 @@ pub enum QueueFileError {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum EarlyFinishers {
+enum RawEarlyFinishers {
     #[default]
     Idle,
     Given,
+    Restart,
+}
+
+impl From<RawEarlyFinishers> for EarlyFinishers {
+    fn from(raw: RawEarlyFinishers) -> Self {
+        match raw {
+            RawEarlyFinishers::Idle => Self::Idle,
+            RawEarlyFinishers::Given => Self::Given,
+            RawEarlyFinishers::Restart => Self::Restart,
+        }
+    }
 }
 
 /// The file as it is written.
@@ -102,7 +113,7 @@ struct Raw {
     description: Option<String>,
     group_size: usize,
     #[serde(default)]
-    early_finishers: EarlyFinishers,
+    early_finishers: RawEarlyFinishers,
     #[serde(default)]
     apps: BTreeMap<String, String>,
     #[serde(default)]
@@ -144,14 +155,10 @@ impl QueueFile {
         let locations = raw.apps.keys().map(index).collect();
         let named = raw.apps.iter().map(|(name, source)| AppName::within(folder, name, source));
         let apps: Vec<AppName> = named.chain(more.iter().cloned()).collect();
-        let early_finishers = match raw.early_finishers {
-            EarlyFinishers::Idle => "idle",
-            EarlyFinishers::Given => "given",
-        };
         let queue = Self {
             name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
             group_size: raw.group_size,
-            early_finishers,
+            early_finishers: raw.early_finishers.into(),
             apps,
             locations,
             order: raw.order,
@@ -290,7 +297,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::{Entry, QueueFile};
+    use super::{EarlyFinishers, Entry, QueueFile};
 
     fn read(text: &str) -> Result<QueueFile, String> {
         let folder = tempfile::tempdir().unwrap();
@@ -304,7 +311,7 @@ mod tests {
         let text = "group_size = 2\norder = ['a', {app = 'b', arrival = 7}, 'a']\n\
                     [apps]\na = 'synth:saxpy'\nb = 'x/b.gpt'\nc = 'synth:own/c.toml'";
         let queue = read(text).unwrap();
-        assert_eq!((queue.name.as_str(), queue.early_finishers), ("q", "idle"));
+        assert_eq!((queue.name.as_str(), queue.early_finishers), ("q", EarlyFinishers::Idle));
         assert_eq!(queue.apps[0].path, PathBuf::from("synth:saxpy"));
         assert!(queue.apps[1].path.is_absolute() && queue.apps[1].path.ends_with("x/b.gpt"));
         let own = queue.apps[2].path.to_str().unwrap();
@@ -324,7 +331,7 @@ mod tests {
             (format!("group_size = -2\norder=['a']\n{apps}"), "expected a whole number from 0 on"),
             (
                 format!("group_size = 2\nearly_finishers = 'ide'\norder=['a']\n{apps}"),
-                "q.toml:2: `early_finishers`: expected one of idle, given, found \"ide\"; did you \
+                "q.toml:2: `early_finishers`: expected one of idle, given, restart, found \"ide\"; did you \
                  mean `idle`?",
             ),
             (

@@ -2,7 +2,7 @@
 
 use gpumodel_core::contract::{Findings, QueueFacts};
 use gpumodel_core::units::to_u64;
-use gpumodel_policy::queue::{CLASSES, FREED};
+use gpumodel_policy::queue::CLASSES;
 use gpumodel_report::results::{
     Analysis, ClassifiedRecord, GroupRecord, InterferenceRecord, JobRecord, MatchingRecord,
     PairRecord, PatternRecord, QueueRun, ThresholdRecord,
@@ -52,7 +52,8 @@ fn run(pool: &Pool<'_>, queue: &Queue, schedule: &Schedule, classes: &[usize]) -
         job.ipc = ratio(threads, job.cycles);
     }
     let parameters = schedule.choice.settings();
-    let thread_instructions = jobs.iter().map(|job| job.thread_instructions).sum();
+    let executed = |one: &CompletedGroup| one.outcome.thread_instructions.iter().sum::<u64>();
+    let thread_instructions = schedule.groups.iter().map(executed).sum();
     let ipcs: f64 = jobs.iter().map(|job| job.ipc).sum();
     let count = jobs.len().max(1) as f64;
     QueueRun {
@@ -64,7 +65,7 @@ fn run(pool: &Pool<'_>, queue: &Queue, schedule: &Schedule, classes: &[usize]) -
         parameters: parameters.map(|(name, value)| (name.to_owned(), value.to_string())).collect(),
         within: schedule.choice.within().row().name.to_owned(),
         group_size: to_u64(schedule.facts.group_size),
-        early_finishers: early_finishers(schedule),
+        early_finishers: schedule.choice.early_finishers().unwrap_or_else(|| String::from("scheme")),
         cycles: schedule.now,
         thread_instructions,
         throughput_ipc: ratio(thread_instructions, schedule.now),
@@ -73,12 +74,6 @@ fn run(pool: &Pool<'_>, queue: &Queue, schedule: &Schedule, classes: &[usize]) -
         groups,
         matchings: matchings(schedule),
     }
-}
-
-/// What happens to the SMs of a job that ends before its group.
-fn early_finishers(schedule: &Schedule) -> String {
-    let freed = schedule.choice.settings().find(|(name, _)| *name == FREED);
-    freed.map_or_else(|| String::from("scheme"), |(_, value)| value.to_string())
 }
 
 /// The jobs, without instruction counts.

@@ -153,7 +153,7 @@ impl Schedule {
     /// same applications are equal.
     fn task(&self, group: &Group) -> Task {
         let apps = sorted(&self.facts, group).iter().map(|job| self.app(*job)).collect();
-        Task::Group { apps, within: self.choice.within().clone() }
+        Task::Group { apps, within: self.choice.within().clone(), restarts: self.choice.restarts() }
     }
 
     fn app(&self, job: JobId) -> usize {

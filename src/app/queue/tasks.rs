@@ -29,8 +29,9 @@ pub(super) enum Task {
     Solo { app: usize, plan: Box<Plan>, window: Option<Cycle> },
     /// Applications together, each on its own SMs.
     Pair(GroupProbe),
-    /// The members of a group under a scheme.
-    Group { apps: Vec<usize>, within: Choice },
+    /// The members of a group under a scheme; with `restarts`, one that ends early is started
+    /// again.
+    Group { apps: Vec<usize>, within: Choice, restarts: bool },
 }
 
 /// The result of a task.
@@ -48,6 +49,8 @@ pub(super) struct GroupOutcome {
     pub(super) cycles: Cycle,
     /// End cycle of each member.
     pub(super) ends: Vec<Cycle>,
+    /// Thread instructions of each member up to the end of the group, repeated runs included.
+    pub(super) thread_instructions: Vec<u64>,
     /// The divisions of the SMs.
     pub(super) shares: Vec<ShareRecord>,
 }
@@ -61,7 +64,7 @@ impl Task {
                 (std::slice::from_ref(app), format!("alone {plan} {window:?}"))
             }
             Self::Pair(probe) => (&probe.apps[..], format!("pair {:?}", probe.sms)),
-            Self::Group { apps, within } => {
+            Self::Group { apps, within, restarts } => {
                 let settings: Vec<String> = within
                     .settings()
                     .iter()
@@ -70,7 +73,7 @@ impl Task {
                 // The reasons of its shares contain the names.
                 let names: Vec<&str> = apps.iter().map(|&app| pool.name(app)).collect();
                 let scheme = (within.row().name, settings.join(" "));
-                (&apps[..], format!("group {scheme:?} {names:?}"))
+                (&apps[..], format!("group {scheme:?} {names:?} {restarts}"))
             }
         };
         let build = [env!("CARGO_PKG_VERSION"), env!("GPUMODEL_BUILD")].join(" ");
@@ -81,7 +84,7 @@ impl Task {
 
     /// The tasks whose results it needs.
     pub(super) fn dependencies(&self, pool: &Pool<'_>) -> Result<Vec<Self>, RunError> {
-        let Self::Group { apps, within } = self else { return Ok(Vec::new()) };
+        let Self::Group { apps, within, .. } = self else { return Ok(Vec::new()) };
         let facts = pool.facts(apps);
         let asked = probes(within, &facts)?;
         asked.iter().filter_map(|probe| solo_task(pool, apps, within, probe).transpose()).collect()
@@ -111,8 +114,8 @@ impl Task {
                 Ok(TaskResult::Solo(runner.probe(&probe, &AtomicU64::new(Cycle::MAX))?))
             }
             Self::Pair(probe) => Ok(TaskResult::Pair(pair(pool, probe)?)),
-            Self::Group { apps, within } => {
-                Ok(TaskResult::Group(group(pool, apps, within, results)?))
+            Self::Group { apps, within, restarts } => {
+                Ok(TaskResult::Group(group(pool, (apps, *restarts), within, results)?))
             }
         }
     }
@@ -140,14 +143,14 @@ fn solo_task(
     Ok(Some(Task::Solo { app, plan: Box::new(plan), window: probe.window }))
 }
 
-/// Runs the members of a group under a scheme.
+/// Runs the members of a group under a scheme; one that ends early may be started again.
 fn group(
     pool: &Pool<'_>,
-    apps: &[usize],
+    (apps, restarts): (&[usize], bool),
     within: &Choice,
     results: &TaskResults,
 ) -> Result<GroupOutcome, RunError> {
-    let runner = pool.runner(apps, false);
+    let runner = pool.runner(apps, restarts && apps.len() > 1);
     let best = AtomicU64::new(Cycle::MAX);
     let mut probe_results = Vec::new();
     for probe in probes(within, &runner.facts)? {
@@ -163,9 +166,17 @@ fn group(
     let mut scheme = within.make();
     let (outcome, decisions) =
         runner.run_scheme(within.row().name, scheme.as_mut(), &probe_results)?;
+    let executed = |member: usize| {
+        if !restarts {
+            return pool.instructions(apps[member]).1;
+        }
+        let launches = &outcome.totals[runner.mix.launches(member)];
+        launches.iter().map(|launch| launch.thread_instructions).sum()
+    };
     Ok(GroupOutcome {
         cycles: outcome.apps.iter().map(|app| app.end).max().unwrap_or(0),
         ends: outcome.apps.iter().map(|app| app.end).collect(),
+        thread_instructions: (0..apps.len()).map(executed).collect(),
         shares: shares(&runner, &outcome, &decisions),
     })
 }

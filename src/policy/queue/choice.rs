@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::super::choice::{BadChoice, Choice, pairs, unknown};
 use super::super::{Settings, TABLE, Value, find};
-use super::{Grouping, InArrivalOrder, QUEUE_TABLE, QueueRow, find_queue};
+use super::{FREED, Grouping, InArrivalOrder, QUEUE_TABLE, QueueRow, find_queue};
 
 /// Which applications run together, and how they share the machine.
 #[derive(Clone, Debug)]
@@ -16,6 +16,33 @@ pub struct QueueChoice {
     set: Vec<&'static str>,
     /// Those that [`QueueChoice::or`] has made, which are not shown.
     added: Vec<&'static str>,
+    /// A member that ends before its group is started again.
+    restarts: bool,
+}
+
+/// What happens when a member of a group ends before the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EarlyFinishers {
+    /// Its SMs stay idle.
+    #[default]
+    Idle,
+    /// The others divide its SMs.
+    Given,
+    /// It is started again until every member has ended once, and what it then executes counts
+    /// in the throughput of the queue.
+    Restart,
+}
+
+impl EarlyFinishers {
+    /// Its name in files and records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Given => "given",
+            Self::Restart => "restart",
+        }
+    }
 }
 
 impl QueueChoice {
@@ -44,7 +71,8 @@ impl QueueChoice {
             within.set(key, value);
         }
         let set = pairs.into_iter().map(|(key, _)| key).collect();
-        Ok(Self { grouping: row.map(|row| (row, settings)), within, set, added: Vec::new() })
+        let grouping = row.map(|row| (row, settings));
+        Ok(Self { grouping, within, set, added: Vec::new(), restarts: false })
     }
 
     /// The same with a parameter of the scheme within groups set to `value`, if it has one and
@@ -56,6 +84,34 @@ impl QueueChoice {
             self.added.push(name);
         }
         self
+    }
+
+    /// The same with a rule for members that end early, where the user has set none for their SMs.
+    #[must_use]
+    pub fn with_early_finishers(self, rule: EarlyFinishers) -> Self {
+        match rule {
+            EarlyFinishers::Idle | EarlyFinishers::Given => self.or(FREED, rule.name()),
+            EarlyFinishers::Restart => {
+                let restarts = !self.set.contains(&FREED);
+                Self { restarts, ..self }
+            }
+        }
+    }
+
+    /// A member that ends before its group is started again.
+    #[must_use]
+    pub fn restarts(&self) -> bool {
+        self.restarts
+    }
+
+    /// The rule for members that end early; `None` where the scheme has its own.
+    #[must_use]
+    pub fn early_finishers(&self) -> Option<String> {
+        if self.restarts {
+            return Some(EarlyFinishers::Restart.name().to_owned());
+        }
+        let (_, value) = self.settings().find(|(name, _)| *name == FREED)?;
+        Some(value.to_string())
     }
 
     /// Its name.
@@ -100,7 +156,7 @@ impl fmt::Display for QueueChoice {
 
 #[cfg(test)]
 mod tests {
-    use super::QueueChoice;
+    use super::{EarlyFinishers, QueueChoice};
 
     #[test]
     fn any_scheme_serves_groups_in_order_of_arrival() {
@@ -112,6 +168,13 @@ mod tests {
         let given = choice.or("r_min", "9");
         assert_eq!(given.within().to_string(), "smra:n_r=4:r_min=9");
         assert_eq!(given.to_string(), "smra:n_r=4", "as it was typed");
+        let rule = |text: &str, rule| {
+            let choice = QueueChoice::parse(text).unwrap().with_early_finishers(rule);
+            (choice.restarts(), choice.early_finishers().unwrap())
+        };
+        assert_eq!(rule("ilp", EarlyFinishers::Restart), (true, "restart".into()));
+        assert_eq!(rule("ilp", EarlyFinishers::Idle), (false, "idle".into()));
+        assert_eq!(rule("ilp:freed=given", EarlyFinishers::Restart), (false, "given".into()));
         let typed = QueueChoice::parse("spatial:freed=given").unwrap().or("freed", "idle");
         assert_eq!(typed.within().to_string(), "spatial", "a default that is typed is kept");
     }

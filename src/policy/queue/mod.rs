@@ -19,7 +19,7 @@ use gpumodel_core::contract::{
 use super::solve::NoMatching;
 use super::{Parameter, Settings};
 
-pub use choice::QueueChoice;
+pub use choice::{EarlyFinishers, QueueChoice};
 pub use class::{CLASSES, published_classes};
 use ilp::Ilp;
 

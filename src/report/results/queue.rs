@@ -35,11 +35,12 @@ pub struct QueueRun {
     /// Applications that run together at most (N_G).
     pub group_size: u64,
     /// What becomes of the SMs of a member that ends before its group: they stay `idle`,
-    /// are `given` to the others, or what the scheme does without being asked (`scheme`).
+    /// are `given` to the others, run the member again until all have ended once (`restart`), or
+    /// what the scheme does without being asked (`scheme`).
     pub early_finishers: String,
     /// From cycle 0 to the end of the last group (C_T).
     pub cycles: Cycle,
-    /// Thread instructions of all jobs (I_T).
+    /// Thread instructions of all jobs (I_T), repeated runs included.
     pub thread_instructions: u64,
     /// I_T over C_T.
     pub throughput_ipc: f64,
