@@ -14,8 +14,9 @@ use super::{Parameter, Scheme, Settings};
 /// its first author (`srinupunyala/gpgpu-sim-edit`, 2017), of which nothing says that it made
 /// the paper's figures.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter::whole("first", 15_000, 100..=u64::MAX)
-        .does("cycles until the first decision (assumed: the public simulator of the first author)"),
+    Parameter::whole("first", 15_000, 100..=u64::MAX).does(
+        "cycles until the first decision (assumed: the public simulator of the first author)",
+    ),
     Parameter::whole("t_c", 30_000, 100..=u64::MAX)
         .does("T_C: cycles between two decisions (assumed, likewise)"),
     Parameter::real("ipc_thr", 100.0, 0.0..=1_000_000.0)

@@ -92,7 +92,10 @@ fn rows_are_judged_by_what_the_parts_give() {
     models(&place, &rows);
     let (code, said) = reproduce(&place, "own", &[]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("rows: agree: 2, same sign: 0, contradict: 0, not run: 0"), "{said}");
+    assert!(
+        said.contains("rows: agree: 2, same sign: 0, contradict: 0, impossible: 0, not run: 0"),
+        "{said}"
+    );
     let found = read(&place);
     let [pairs, queue] = &found.papers[0].rows[..] else { panic!("{found:?}") };
     // Both orders of two applications are one mix.
@@ -201,7 +204,10 @@ fn a_short_version_leaves_out_what_has_none() {
     models(&place, &[row("sequential", "pairs", "stp", "1.0")]);
     let (code, said) = reproduce(&place, "own", &["--quick"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("rows: agree: 0, same sign: 0, contradict: 0, not run: 1"), "{said}");
+    assert!(
+        said.contains("rows: agree: 0, same sign: 0, contradict: 0, impossible: 0, not run: 1"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -59,6 +59,7 @@ struct Reason {
     set: String,
     measure: String,
     analysis: Option<String>,
+    impossible: Option<String>,
 }
 
 /// The rows of a file, each with how many mixes it is of: the last line of those of the same
@@ -90,12 +91,13 @@ fn table(name: &str) -> String {
             at + 1,
             row.printed(),
         );
-        if ["same sign", "contradicts", "no value"].contains(&verdict.as_str()) {
+        if ["same sign", "contradicts", "impossible", "no value"].contains(&verdict.as_str()) {
             let its = |reason: &&Reason| {
                 (&reason.scheme, &reason.over, &reason.set, &reason.measure)
                     == (&row.scheme, &row.over, &row.set, &row.measure)
             };
-            let reason = paper.headline.iter().find(its).and_then(|its| its.analysis.as_ref());
+            let row_of = paper.headline.iter().find(its);
+            let reason = row_of.and_then(|its| its.impossible.as_ref().or(its.analysis.as_ref()));
             let reason = reason.unwrap_or_else(|| panic!("{name}: why does {row:?}"));
             let number = (at + 1).to_string();
             match reasons.iter_mut().find(|(known, _)| *known == reason) {
@@ -115,8 +117,10 @@ fn table(name: &str) -> String {
 fn the_verdicts_are_those_that_reproduce_prints() {
     let read = |name: &str| fs::read_to_string(reports().join(name)).unwrap();
     let (printed, text) = (read("quick/report.md"), read("PAPERS.md"));
-    let rule: Vec<&str> = printed.lines().filter(|line| line.starts_with("- ")).take(4).collect();
-    for (line, verdict) in rule.iter().zip(["agrees", "same sign", "contradicts", "error"]) {
+    let rule: Vec<&str> = printed.lines().filter(|line| line.starts_with("- ")).take(5).collect();
+    for (line, verdict) in
+        rule.iter().zip(["agrees", "same sign", "contradicts", "impossible", "error"])
+    {
         assert!(line.starts_with(&format!("- {verdict}: ")), "{line}");
         assert!(text.lines().any(|own| own == *line), "PAPERS.md lacks: {line}");
     }

@@ -127,7 +127,7 @@ fn request(arguments: &Arguments) -> ReproduceRequest {
 const RESUMES: &str = "the same command continues: cells that have ended do not run again";
 
 fn exit_code(found: &Reproduction) -> ExitCode {
-    let [_, same_sign, contradict, _] = found.counts();
+    let [_, same_sign, contradict, _, _] = found.counts();
     match same_sign + contradict + found.failed() {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,

@@ -65,7 +65,10 @@ fn run(pool: &Pool<'_>, queue: &Queue, schedule: &Schedule, classes: &[usize]) -
         parameters: parameters.map(|(name, value)| (name.to_owned(), value.to_string())).collect(),
         within: schedule.choice.within().row().name.to_owned(),
         group_size: to_u64(schedule.facts.group_size),
-        early_finishers: schedule.choice.early_finishers().unwrap_or_else(|| String::from("scheme")),
+        early_finishers: schedule
+            .choice
+            .early_finishers()
+            .unwrap_or_else(|| String::from("scheme")),
         cycles: schedule.now,
         thread_instructions,
         throughput_ipc: ratio(thread_instructions, schedule.now),

@@ -5,7 +5,9 @@
 //! is within ten points or a third of it, whichever is more, and the order agrees with every
 //! other row that compares the same schemes by the same measure and is further away than three
 //! points in the paper, on the mixes that both have a value of. It contradicts the paper when
-//! the sign is the other or a printed limit does not hold; else it has the same sign alone.
+//! the sign is the other or a printed limit does not hold; else it has the same sign alone. A
+//! row that the paper's own data rule out (its file has the computation) and that does not
+//! agree is impossible, whatever its sign.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -61,6 +63,9 @@ pub struct Headline {
     /// What is printed is a limit, as `at most 2 %`: it has to hold, without a tolerance.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limit: bool,
+    /// Why no run can give what is printed: the computation from the paper's own data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impossible: Option<String>,
     /// Why ours is another: of whole runs, and only on the side `when`.
     #[serde(default, skip_serializing)]
     pub analysis: Option<String>,
@@ -169,6 +174,8 @@ pub enum Verdict {
     SameSign,
     /// It contradicts the paper, or mixes of it have no value.
     Fail,
+    /// It does not agree, and by the paper's own data nothing could.
+    Impossible,
     /// Unknown: its runs are not part of this reproduction.
     #[default]
     NotRun,
@@ -365,6 +372,7 @@ fn verdict(row: &HeadlineRow, rows: &[HeadlineRow]) -> (Verdict, Vec<String>) {
     let broken = row.headline.limit && row.distance().is_some_and(|away| away != 0.0);
     let verdict = match reasons.is_empty() {
         true => Verdict::Pass,
+        false if row.headline.impossible.is_some() => Verdict::Impossible,
         false if broken || row.is_opposite(ours) => Verdict::Fail,
         false => Verdict::SameSign,
     };
@@ -528,6 +536,13 @@ mod tests {
         assert_eq!(verdict(vec![row("a", "b", 40.0, -0.04)]), Verdict::SameSign, "no sign");
         assert_eq!(verdict(vec![row("a", "b", 40.0, -5.0)]), Verdict::Fail);
         assert_eq!(verdict(vec![row("a", "b", 2.0, -1.0)]), Verdict::Fail, "near, and a loss");
+        let ruled_out = |ours| {
+            let mut row = row("a", "b", 40.0, ours);
+            row.headline.impossible = Some(String::from("4 times 0.25 is 1"));
+            verdict(vec![row])
+        };
+        assert_eq!([-5.0, 5.0].map(ruled_out), [Verdict::Impossible; 2]);
+        assert_eq!(ruled_out(39.0), Verdict::Pass, "what agrees agrees");
         let order = vec![row("a", "c", 20.0, 15.0), row("b", "c", 14.0, 15.1)];
         assert_eq!(verdict(order), Verdict::SameSign);
         let mut limit = between([-2.0, 2.0], 2.5);

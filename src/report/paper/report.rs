@@ -22,12 +22,13 @@ use crate::table::{Cell, Column, NONE, Table, wrapped};
 const TITLE: &str = "Published results against the model";
 
 /// The rule, for the reader of a report: a line for each verdict, then what holds for all.
-const RULE: [&str; 4] = [
+const RULE: [&str; 5] = [
     "agrees: the sign agrees, the gain is within ten points or a third of what is printed, \
      whichever is more, and the order of schemes agrees wherever the paper has them more than \
      three points apart, on the mixes that both have",
     "same sign: ours is further away, or the order is another; also where ours rounds to zero",
     "contradicts: the sign is the other, or what the paper prints as a limit does not hold",
+    "impossible: it does not agree, and by the paper's own data no run could give what is printed",
     "error: points from what is printed, or from the nearer end of a range. Gains are those of \
      the first scheme over the second; better is positive, but for energy and for ANTT (worse). \
      Less than 0.05 % has no sign, nor has a share",
@@ -67,8 +68,11 @@ fn blocks(reproduction: &Reproduction, read: &Reader<'_>) -> Result<Vec<Block>, 
 
 /// How many rows have which verdict.
 fn counts(reproduction: &Reproduction) -> String {
-    let [agree, same, contradict, missing] = reproduction.counts();
-    format!("agree: {agree}, same sign: {same}, contradict: {contradict}, not run: {missing}")
+    let [agree, same, contradict, impossible, missing] = reproduction.counts();
+    format!(
+        "agree: {agree}, same sign: {same}, contradict: {contradict}, impossible: {impossible}, \
+         not run: {missing}"
+    )
 }
 
 /// What is said of every row.
@@ -175,6 +179,7 @@ fn verdict(row: &HeadlineRow) -> &'static str {
         Verdict::SameSign => "same sign",
         Verdict::Fail if row.modelled_percent.is_none() => "no value",
         Verdict::Fail => "contradicts",
+        Verdict::Impossible => "impossible",
         Verdict::NotRun => "not run",
     }
 }
@@ -197,13 +202,14 @@ fn why(row: &HeadlineRow, quick: bool) -> Option<String> {
         }
         _ => String::new(),
     };
-    let said = row.analysis.as_deref().unwrap_or("The cause is not known.");
+    let ruled_out = row.headline.impossible.as_deref();
+    let said = ruled_out.or(row.analysis.as_deref()).unwrap_or("The cause is not known.");
     let over = if row.headline.over.is_empty() {
         String::new()
     } else {
         format!(" over {}", row.headline.over)
     };
-    matches!(row.verdict, Verdict::SameSign | Verdict::Fail).then(|| {
+    matches!(row.verdict, Verdict::SameSign | Verdict::Fail | Verdict::Impossible).then(|| {
         format!(
             "{}{over} on {}, {} ({}): {} in the paper, {} here: {}. {short}{part}{said}",
             row.headline.scheme,

@@ -104,14 +104,16 @@ impl Reproduction {
     }
 
     /// Rows that agree, that have the same sign alone, that contradict the papers or have no
-    /// value, and that were not run.
+    /// value, that the papers' own data rule out, and that were not run.
     #[must_use]
-    pub fn counts(&self) -> [usize; 4] {
+    pub fn counts(&self) -> [usize; 5] {
         let count = |verdict| {
             let rows = self.papers.iter().flat_map(|paper| &paper.rows);
             rows.filter(|row| row.verdict == verdict).count()
         };
-        [Verdict::Pass, Verdict::SameSign, Verdict::Fail, Verdict::NotRun].map(count)
+        let all =
+            [Verdict::Pass, Verdict::SameSign, Verdict::Fail, Verdict::Impossible, Verdict::NotRun];
+        all.map(count)
     }
 
     /// Cells and queues that have not been run yet.
