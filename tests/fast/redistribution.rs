@@ -21,7 +21,9 @@ fn terms_of(slices: &[Slice], step: u32, least: u32) -> Terms {
     let sum = |of: fn(&Slice) -> u32| slices.iter().map(of).sum();
     let whole = Resources { sms: sum(|one| one.has.sms), groups: sum(|one| one.has.groups) };
     let least = Resources { sms: least, groups: 1 };
-    Terms { step: Resources { sms: step, groups: 1 }, least, whole, iterations: 20 }
+    let step_of = Resources { sms: step, groups: 1 };
+    // None is kept for channels with steps of one SM, up to four with steps of five.
+    Terms { step: step_of, least, sms_per_group: step - 1, whole, iterations: 20 }
 }
 
 fn with(slices: &[Slice], parts: &[Resources]) -> Vec<Slice> {

@@ -2,7 +2,7 @@
 //!
 //! `BLESS=1 cargo test --test release ugpu_tables` writes them from the tables `ugpu-*.csv` of
 //! `reports/data`, and the parts of an epoch in which something moves from
-//! `reports/whole/ugpu.csv`.
+//! `reports/data/ugpu-former-headlines.csv`, of the readings before 2026-11-28.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ type Table = (&'static str, &'static str, fn(&Study) -> String);
 
 const TABLES: &[Table] = &[
     ("ugpu-ten", "pairs", each_mix),
-    ("ugpu-spread", "spread", each_mix),
+    ("ugpu-joint", "joint", each_mix),
     ("ugpu-ten", "energy", energies),
     ("ugpu-partitions", "overhead", overhead),
     ("ugpu-partitions", "leaks", leaks),
@@ -53,8 +53,17 @@ impl Study {
     fn read(name: &str) -> Self {
         let runs: Vec<Run> = rows(name);
         let labels: Vec<String> = runs.iter().map(|run| run.label(&runs)).collect();
+        // What all runs have need not be in every row.
+        let every = |(key, value): &(&String, &String)| {
+            runs.iter().all(|run| run.overrides.get(*key) == Some(*value))
+        };
+        let first = runs.iter().flat_map(|run| &run.overrides).filter(every);
+        let common: BTreeMap<String, String> =
+            first.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let common: Vec<(&String, &String)> = common.iter().collect();
         let labelled = |(run, scheme): (Run, String)| {
-            let settings = run.overrides.iter().map(|(key, value)| format!("; `{key}={value}`"));
+            let own = run.overrides.iter().filter(|setting| !common.contains(setting));
+            let settings = own.map(|(key, value)| format!("; `{key}={value}`"));
             let mix = listed(&run.mix, " + ") + &settings.collect::<String>();
             Labelled { mix, scheme, run }
         };
@@ -235,7 +244,7 @@ fn of_epochs(measure: &str) -> Vec<f64> {
         mix: String,
         modelled_percent: f64,
     }
-    let lines = csv::Reader::from_path(reports().join("whole/ugpu.csv")).unwrap();
+    let lines = csv::Reader::from_path(reports().join("data/ugpu-former-headlines.csv")).unwrap();
     let lines = lines.into_deserialize().map(|line| -> Line { line.unwrap() });
     let pairs = lines.filter(|line| line.measure == measure && line.mix.contains(" + "));
     pairs.map(|line| line.modelled_percent).collect()

@@ -428,7 +428,8 @@ mod tests {
         let text = headlines(&found, None);
         assert!(text.contains("  2 rows were not run\n"), "{text}");
         assert!(text.contains("-15.0  same sign    a:one=1:two=20000000:…  b"), "{text}");
-        assert!(text.ends_with("rows: agree: 0, same sign: 1, contradict: 1, not run: 2\n"));
+        let counts = "rows: agree: 0, same sign: 1, contradict: 1, impossible: 0, not run: 2\n";
+        assert!(text.ends_with(counts), "{text}");
         let narrow = headlines(&found, Some(60));
         assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
     }
