@@ -9,7 +9,10 @@ mod even;
 mod fcfs;
 #[cfg(test)]
 mod fixture;
+mod green_contexts;
 mod left_over;
+mod mig;
+mod mps;
 mod oracle;
 mod parameter;
 mod profile_based;
@@ -24,6 +27,7 @@ mod solo;
 pub mod solve;
 mod spatial;
 mod table;
+mod time_slicing;
 mod ugpu;
 mod warped_slicer;
 

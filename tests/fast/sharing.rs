@@ -150,7 +150,7 @@ fn sound(analysis: &Analysis, slots: u32) {
 fn every_scheme_runs_on_every_machine() {
     let set = [&SCHEMES[..], &WORKERS].concat();
     let is_set = |row: &&Row| set.iter().any(|scheme| scheme.split(':').next() == Some(row.name));
-    let elsewhere = |row: &&Row| row.name == "solo" || row.channels;
+    let elsewhere = |row: &&Row| row.name == "solo" || row.channels || row.instances;
     // Schemes without settings above run with their defaults.
     let others: Vec<&Row> =
         TABLE.iter().filter(|row| !elsewhere(row)).filter(|row| !is_set(row)).collect();
