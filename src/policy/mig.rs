@@ -70,7 +70,7 @@ impl Mig {
         let mig = facts.mig.as_ref().ok_or(LawBroken::NoInstances)?;
         let profiles = self.profiles(facts, mig)?;
         let mut starts = Vec::new();
-        if !place(mig, &profiles, &mut starts) {
+        if !place(&profiles, &mut starts) {
             let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
             return Err(LawBroken::Setting(format!(
                 "mig: {} cannot be created together: their memory slices overlap wherever they \
@@ -114,7 +114,7 @@ fn placements(mig: &MigFacts) -> String {
 }
 
 /// Finds a start for each profile behind those that have one: the first that works.
-fn place(mig: &MigFacts, profiles: &[&MigProfile], starts: &mut Vec<u32>) -> bool {
+fn place(profiles: &[&MigProfile], starts: &mut Vec<u32>) -> bool {
     let Some(next) = profiles.get(starts.len()) else { return true };
     let same = profiles.iter().filter(|one| one.name == next.name).count();
     if same > next.instances as usize {
@@ -128,7 +128,7 @@ fn place(mig: &MigFacts, profiles: &[&MigProfile], starts: &mut Vec<u32>) -> boo
             continue;
         }
         starts.push(start);
-        if place(mig, profiles, starts) {
+        if place(profiles, starts) {
             return true;
         }
         starts.pop();

@@ -225,6 +225,27 @@ fn schemes_that_give_channels_refuse_machines_whose_pages_lie_in_all_of_them() {
     }
 }
 
+/// An instance shares nothing: next to a stream a kernel takes as long as in an empty machine.
+#[test]
+fn instances_do_not_disturb_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    for machine in ["a100", "h100"] {
+        let alone = |kernel: &str, profile: &str| {
+            let scheme = format!("mig:profiles={profile}");
+            let mix = apps(folder.path(), &[kernel]);
+            run(&together(&mix, machine, &[&scheme])).coruns[0].apps[0].clone()
+        };
+        let mix = apps(folder.path(), &["copy", "tile"]);
+        let both = run(&together(&mix, machine, &["mig:profiles=4g+3g"])).coruns.remove(0);
+        let parts = [("copy", "4g"), ("tile", "3g")].map(|(kernel, part)| alone(kernel, part));
+        for (one, other) in both.apps.iter().zip(&parts) {
+            assert_eq!((one.sms, one.channels), (other.sms, other.channels), "{machine}");
+            assert!(close(float(one.cycles), float(other.cycles), 0.005), "{machine} {}", one.app);
+        }
+        assert_eq!(both.apps[0].channels, both.apps[1].channels, "half of the channels each");
+    }
+}
+
 #[test]
 fn the_schemes_for_two_applications_refuse_three() {
     let folder = tempfile::tempdir().unwrap();

@@ -134,17 +134,11 @@ impl Comparison {
             }
         }
         coverage.count(analyses, table, &answered);
-        let unmatched = table.unmatched.clone().unwrap_or_default();
-        coverage.reference_rows += unmatched.launches.len();
-        coverage.rows_without_record.extend(unmatched.launches);
         let with_launch = |row: &ReferenceRow| row.includes_launch && launch_cycles != Some(0);
         Self {
             schema: COMPARISON_SCHEMA.into(),
             without_launch: table.rows.iter().any(with_launch),
-            reference: table
-                .path
-                .file_name()
-                .map_or_else(String::new, |n| n.to_string_lossy().into()),
+            reference: file_name(table),
             programs: analyses.iter().map(|a| a.program.clone()).collect(),
             machines: analyses
                 .iter()
@@ -154,7 +148,7 @@ impl Comparison {
             rows,
             coverage,
             profile: table.unmatched.is_some(),
-            notes: unmatched.notes,
+            notes: table.unmatched.as_ref().map_or_else(Vec::new, |rest| rest.notes.clone()),
         }
     }
 
@@ -240,7 +234,14 @@ impl Coverage {
                 some => format!("{} (launches {some})", row.trace),
             })
             .collect();
+        let unmatched = table.unmatched.iter().flat_map(|rest| &rest.launches).cloned();
+        self.rows_without_record.extend(unmatched);
+        self.reference_rows += table.unmatched.as_ref().map_or(0, |rest| rest.launches.len());
     }
+}
+
+fn file_name(table: &ReferenceTable) -> String {
+    table.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into())
 }
 
 fn is_machine(row: &ReferenceRow, machine: &MachineRecord) -> bool {

@@ -30,14 +30,7 @@ fn find<'h>(header: &'h [String], names: &[&str]) -> Option<(usize, &'h str)> {
 pub(super) fn read(sheet: &Sheet) -> Result<Vec<Profiled>, Wrong> {
     let column = |names: &[&str]| find(&sheet.header, names);
     let (time, unit) = column(DURATION).or_else(|| column(AVERAGE)).unwrap_or_default();
-    let Some(scale) = scale(if unit.is_empty() || unit == "nsec" { "ns" } else { unit }, "") else {
-        let message = format!(
-            "column {}: expected a time in ns, us, ms or s, found {}",
-            time + 1,
-            quoted(unit.as_bytes())
-        );
-        return Err(Wrong::at(sheet.header_line, message));
-    };
+    let scale = time_scale(sheet, time, unit)?;
     let name = sheet.column(&["Name"]).unwrap_or_default();
     let start = column(&["Start"]).map(|(at, _)| at);
     let instances = column(&["Instances"]).map(|(at, _)| at);
@@ -69,6 +62,19 @@ pub(super) fn read(sheet: &Sheet) -> Result<Vec<Profiled>, Wrong> {
     }
     launches.sort_by(|one, other| one.0.total_cmp(&other.0));
     Ok(launches.into_iter().map(|(_, launch)| launch).collect())
+}
+
+/// Nanoseconds of a unit of time.
+fn time_scale(sheet: &Sheet, column: usize, unit: &str) -> Result<f64, Wrong> {
+    let word = if unit.is_empty() || unit == "nsec" { "ns" } else { unit };
+    scale(word, "").ok_or_else(|| {
+        let message = format!(
+            "column {}: expected a time in ns, us, ms or s, found {}",
+            column + 1,
+            quoted(unit.as_bytes())
+        );
+        Wrong::at(sheet.header_line, message)
+    })
 }
 
 fn extent(sheet: &Sheet, line: &Line, names: [&str; 3]) -> Result<Option<Extent>, Wrong> {
