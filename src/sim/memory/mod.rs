@@ -3,6 +3,7 @@
 mod channel;
 mod crossbar;
 mod halves;
+mod instances;
 pub(crate) mod packet;
 mod page_copy;
 mod presumed_hits;
@@ -13,7 +14,7 @@ mod slice_tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{AddressMap, Location, Machine, MemoryStandard, RequestGranularity};
+use crate::config::{AddressMap, Machine, MemoryStandard, RequestGranularity};
 use gpumodel_core::contract::MemoryInstance;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u8, to_u16, to_u32, to_u64, to_usize};
 
@@ -23,11 +24,12 @@ use crate::counters::{CacheCounts, KernelCounts};
 use crate::dram::ChannelCounters;
 use crate::gpu::event_queue::{Event, EventQueue, MemoryEvent};
 use crate::memory::packet::{Leg, Packet, RequestKind};
-use crate::mmu::address_space::{self, is_state};
+use crate::mmu::address_space::is_state;
 use crate::slab::Slab;
 use channel::{Channels, Transfer};
 use crossbar::{Crossbar, Departure};
 use halves::Halves;
+use instances::Instances;
 use page_copy::PageCopies;
 pub use presumed_hits::PresumedL2Hits;
 use slice::{Arrived, Outcome, Slice};
@@ -41,17 +43,6 @@ pub(crate) type Events = EventQueue<Event>;
 /// The counters of all launches.
 type Counts = [KernelCounts];
 
-/// The channels that belong to one application.
-#[derive(Debug)]
-struct Instance {
-    /// The mapping of a machine with as many channels.
-    map: Arc<AddressMap>,
-    /// The first channel.
-    first: u32,
-    /// They lie in one half of the L2.
-    near: bool,
-}
-
 /// The path between SMs and memory.
 #[derive(Debug)]
 pub(crate) struct MemorySystem {
@@ -59,8 +50,7 @@ pub(crate) struct MemorySystem {
     slices: Vec<Slice>,
     channels: Channels,
     mapping: Arc<AddressMap>,
-    /// Where the data of each application lie that has memory slices to itself; empty: none has.
-    instances: Vec<Option<Instance>>,
+    instances: Instances,
     slices_per_channel: u32,
     /// The halves of the L2, where it has two.
     halves: Option<Halves>,
@@ -111,7 +101,7 @@ impl MemorySystem {
             slices: vec![slice; to_usize(machine.l2.slices)],
             channels: Channels::new(machine, standard, slices_per_channel, copies),
             mapping: Arc::clone(&mapping),
-            instances: Vec::new(),
+            instances: Instances::default(),
             slices_per_channel,
             halves: Halves::new(machine),
             channel_of: (0..machine.l2.slices).map(|slice| slice / slices_per_channel).collect(),
@@ -139,40 +129,12 @@ impl MemorySystem {
 
     /// Lets each application have its instance of `memory_slices` in all.
     pub(crate) fn divide(&mut self, instances: &[MemoryInstance], memory_slices: u32) {
-        let channels = self.mapping.channels();
-        let each = channels / memory_slices.max(1);
-        let half = channels / 2;
-        let instance = |one: &MemoryInstance| {
-            let (first, owned) = (one.first * each, one.slices * each);
-            let map = Arc::clone(self.mapping.for_part(owned)?);
-            let near = first + owned <= half || first >= half;
-            Some(Instance { map, first, near })
-        };
-        self.instances = instances.iter().map(instance).collect();
-    }
-
-    fn instance(&self, address: u64) -> Option<&Instance> {
-        if self.instances.is_empty() {
-            return None;
-        }
-        self.instances.get(address_space::app(address))?.as_ref()
-    }
-
-    /// Where an address lies.
-    #[inline]
-    fn place(&self, address: u64) -> Location {
-        match self.instance(address) {
-            Some(instance) => {
-                let place = instance.map.locate(address);
-                Location { channel: place.channel + instance.first, ..place }
-            }
-            None => self.mapping.locate(address),
-        }
+        self.instances = Instances::new(&self.mapping, instances, memory_slices);
     }
 
     /// The slice that holds an address.
     pub(crate) fn slice_of(&self, address: u64) -> u16 {
-        let place = self.place(address);
+        let place = self.instances.locate(&self.mapping, address);
         to_u16(place.channel * self.slices_per_channel + place.slice)
     }
 
@@ -186,7 +148,7 @@ impl MemorySystem {
 
     /// Sends a request towards its slice.
     pub(crate) fn send(&mut self, mut packet: Packet, events: &mut Events) {
-        let near = self.instance(packet.address).is_some_and(|instance| instance.near);
+        let near = self.instances.is_near(packet.address);
         if let Some(halves) = self.halves.as_ref().filter(|_| !near) {
             halves.lead(&mut packet);
         }
@@ -538,7 +500,7 @@ impl MemorySystem {
         (parts, sectors): (u8, u8),
         (slice, kernel): (u16, u32),
     ) -> Transfer {
-        let mut place = self.place(address);
+        let mut place = self.instances.locate(&self.mapping, address);
         let columns = if self.by_line {
             to_u32(self.transfer_bytes / self.mapping.access_bytes())
         } else {
