@@ -26,8 +26,12 @@ pub(super) struct Cuda {
 
 impl Cuda {
     pub(super) fn make(settings: &Settings) -> Box<dyn Scheme> {
-        let (slice_us, switch_us) = (settings.real("slice_us"), settings.real("switch_us"));
-        Box::new(Self { slice_us, switch_us })
+        Box::new(Self::of(settings.real("slice_us"), settings.real("switch_us")))
+    }
+
+    /// Slices and switches of so many microseconds.
+    pub(super) fn of(slice_us: f64, switch_us: f64) -> Self {
+        Self { slice_us, switch_us }
     }
 }
 

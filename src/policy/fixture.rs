@@ -68,6 +68,7 @@ pub(super) fn facts(names: &[&str]) -> Facts {
         peak_sm_port_gb_per_s: 44.8,
         peak_ipc_per_sm: 64.0,
         schedulers_per_sm: 2,
+        mig: None,
         apps: names.iter().enumerate().map(app).collect(),
     }
 }

@@ -45,6 +45,11 @@ impl Parameter {
         Self { name, kind: Kind::Word { default, words }, summary: "" }
     }
 
+    /// A list in its own notation, which the scheme reads.
+    pub(super) const fn list(name: &'static str, default: &'static str) -> Self {
+        Self { name, kind: Kind::List { default }, summary: "" }
+    }
+
     /// The same with what it does and the source of its default.
     pub(super) const fn does(self, summary: &'static str) -> Self {
         Self { summary, ..self }
@@ -79,6 +84,43 @@ pub enum Kind {
         /// Every word.
         words: &'static [&'static str],
     },
+    /// Words or numbers with `+` between them.
+    List {
+        /// The default.
+        default: &'static str,
+    },
+}
+
+/// A short text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text {
+    bytes: [u8; Self::MOST],
+    length: usize,
+}
+
+impl Text {
+    /// Bytes at most.
+    const MOST: usize = 96;
+
+    /// `None` where it is too long, or has other characters than letters, digits, `.` and `+`.
+    fn new(text: &str) -> Option<Self> {
+        let right = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'+');
+        let mut bytes = [0; Self::MOST];
+        bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        text.bytes().all(right).then_some(Self { bytes, length: text.len() })
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
 }
 
 /// The value of a parameter.
@@ -91,6 +133,8 @@ pub enum Value {
     Real(f64),
     /// Of a [`Kind::Word`].
     Word(&'static str),
+    /// Of a [`Kind::List`].
+    List(Text),
 }
 
 impl std::fmt::Display for Value {
@@ -99,6 +143,7 @@ impl std::fmt::Display for Value {
             Self::Whole(value) => value.fmt(formatter),
             Self::Real(value) => value.fmt(formatter),
             Self::Word(value) => value.fmt(formatter),
+            Self::List(value) => value.as_str().fmt(formatter),
         }
     }
 }
@@ -111,6 +156,9 @@ impl Kind {
             Self::Whole { default, .. } => Value::Whole(default),
             Self::Real { default, .. } => Value::Real(default),
             Self::Word { default, .. } => Value::Word(default),
+            Self::List { default } => {
+                Value::List(Text::new(default).expect("a default is a short text"))
+            }
         }
     }
 
@@ -124,6 +172,9 @@ impl Kind {
             Self::Whole { least, most, .. } => format!("a whole number from {least} to {most}"),
             Self::Real { least, most, .. } => format!("a number from {least} to {most}"),
             Self::Word { words, .. } => words.join(" or "),
+            Self::List { default } => {
+                format!("a list as {default} or one with + between its parts")
+            }
         }
     }
 
@@ -142,6 +193,7 @@ impl Kind {
             Self::Word { words, .. } => {
                 words.iter().find(|&&word| word == text).map(|&word| Value::Word(word))
             }
+            Self::List { .. } => Text::new(text).filter(|_| !text.is_empty()).map(Value::List),
         }
     }
 }
@@ -200,6 +252,13 @@ impl Settings {
         match self.get(name) {
             Value::Real(value) => value,
             other => unreachable!("the row says that {name} is a number, not {other}"),
+        }
+    }
+
+    pub(super) fn list(&self, name: &str) -> Text {
+        match self.get(name) {
+            Value::List(value) => value,
+            other => unreachable!("the row says that {name} is a list, not {other}"),
         }
     }
 

@@ -6,8 +6,8 @@ use gpumodel_core::units::AppId;
 use super::profile_based::{self, ProfileBased};
 use super::warped_slicer::{self, WarpedSlicer};
 use super::{
-    Parameter, Scheme, Settings, cuda, even, fcfs, left_over, oracle, pt, sequential, sim, slate,
-    smra, solo, spatial, ugpu,
+    Parameter, Scheme, Settings, cuda, even, fcfs, green_contexts, left_over, mig, mps, oracle, pt,
+    sequential, sim, slate, smra, solo, spatial, time_slicing, ugpu,
 };
 
 /// One row of the table of schemes.
@@ -26,6 +26,8 @@ pub struct Row {
     /// Applications own memory channels under it, so the machine must have groups of
     /// channels that can be owned.
     pub channels: bool,
+    /// Applications own instances under it, so the machine must have a section `[mig]`.
+    pub instances: bool,
     /// Makes it with settings of these parameters.
     pub make: fn(&Settings) -> Box<dyn Scheme>,
 }
@@ -38,7 +40,16 @@ impl Row {
         make: fn(&Settings) -> Box<dyn Scheme>,
         parameters: &'static [Parameter],
     ) -> Self {
-        Self { name, paper, summary: "", parameters, apps: None, channels: false, make }
+        Self {
+            name,
+            paper,
+            summary: "",
+            parameters,
+            apps: None,
+            channels: false,
+            instances: false,
+            make,
+        }
     }
 
     const fn does(self, summary: &'static str) -> Self {
@@ -51,6 +62,10 @@ impl Row {
 
     const fn owns_channels(self) -> Self {
         Self { channels: true, ..self }
+    }
+
+    const fn owns_instances(self) -> Self {
+        Self { instances: true, ..self }
     }
 
     /// Whether it runs `apps` applications to their ends.
@@ -69,6 +84,8 @@ const PROFILE_BASED: &str = "Adriaens et al. (HPCA 2012), as in ILP-SMRA";
 const TENANCY: &str = "Adaptive simultaneous multi-tenancy (ARCS 2018)";
 
 const SLATE: &str = "Slate (IPDPS 2019)";
+
+const NVIDIA: &str = "NVIDIA's CUDA and driver";
 
 const WARPED_SLICER: &str = "Warped-Slicer (ISCA 2016)";
 
@@ -147,6 +164,20 @@ pub const TABLE: &[Row] = &[
     Row::new("qos-ugpu", UGPU, ugpu::qos_ugpu, ugpu::QOS_TARGET)
         .does("as ugpu, high priority keeps three quarters of its solo speed")
         .owns_channels(),
+    Row::new("mig", NVIDIA, mig::Mig::make, mig::PARAMETERS)
+        .does("an instance for each application: own SMs, L2 part and channels")
+        .owns_instances(),
+    Row::new("mps", NVIDIA, mps::Mps::make, mps::PARAMETERS)
+        .does("processes at once on shared SMs, a limit of SMs for each"),
+    Row::new(
+        "green-contexts",
+        NVIDIA,
+        green_contexts::GreenContexts::make,
+        green_contexts::PARAMETERS,
+    )
+    .does("own SMs for each application, as many as set; shared memory"),
+    Row::new("time-slicing", NVIDIA, time_slicing::make, time_slicing::PARAMETERS)
+        .does("processes in turns, each on the whole machine for a quantum"),
 ];
 
 /// The row of that name.

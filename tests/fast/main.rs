@@ -56,6 +56,7 @@ mod parts;
 mod patterns;
 mod picture;
 mod power;
+mod profile;
 mod profiles;
 mod queue;
 mod queue_figures;

@@ -150,7 +150,7 @@ fn sound(analysis: &Analysis, slots: u32) {
 fn every_scheme_runs_on_every_machine() {
     let set = [&SCHEMES[..], &WORKERS].concat();
     let is_set = |row: &&Row| set.iter().any(|scheme| scheme.split(':').next() == Some(row.name));
-    let elsewhere = |row: &&Row| row.name == "solo" || row.channels;
+    let elsewhere = |row: &&Row| row.name == "solo" || row.channels || row.instances;
     // Schemes without settings above run with their defaults.
     let others: Vec<&Row> =
         TABLE.iter().filter(|row| !elsewhere(row)).filter(|row| !is_set(row)).collect();
@@ -222,6 +222,28 @@ fn schemes_that_give_channels_refuse_machines_whose_pages_lie_in_all_of_them() {
         let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
         assert!(error.to_string().starts_with(&format!("scheme {} gives", row.name)), "{error}");
         assert!(cause.contains("keeps a page in some of them"), "{cause}");
+    }
+}
+
+/// An instance shares nothing: next to a stream a kernel takes as long as in an empty machine,
+/// but for where its addresses lie.
+#[test]
+fn instances_do_not_disturb_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    for machine in ["a100", "h100"] {
+        let alone = |kernel: &str, profile: &str| {
+            let scheme = format!("mig:profiles={profile}");
+            let mix = apps(folder.path(), &[kernel]);
+            run(&together(&mix, machine, &[&scheme])).coruns[0].apps[0].clone()
+        };
+        let mix = apps(folder.path(), &["copy", "tile"]);
+        let both = run(&together(&mix, machine, &["mig:profiles=4g+3g"])).coruns.remove(0);
+        let parts = [("copy", "4g"), ("tile", "3g")].map(|(kernel, part)| alone(kernel, part));
+        for (one, other) in both.apps.iter().zip(&parts) {
+            assert_eq!((one.sms, one.channels), (other.sms, other.channels), "{machine}");
+            assert!(close(float(one.cycles), float(other.cycles), 0.02), "{machine} {}", one.app);
+        }
+        assert_eq!(both.apps[0].channels, both.apps[1].channels, "half of the channels each");
     }
 }
 

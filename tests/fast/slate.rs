@@ -60,6 +60,7 @@ fn facts(names: &[&str]) -> Facts {
         peak_sm_port_gb_per_s: 32.0,
         peak_ipc_per_sm: 128.0,
         schedulers_per_sm: 4,
+        mig: None,
         apps: (0..).zip(names).map(app).collect(),
     }
 }

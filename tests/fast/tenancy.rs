@@ -56,6 +56,7 @@ fn machine(kernels: Vec<KernelFacts>) -> Facts {
         peak_sm_port_gb_per_s: 23.8,
         peak_ipc_per_sm: 256.0,
         schedulers_per_sm: 4,
+        mig: None,
         apps: (0..).zip(kernels).map(app).collect(),
     }
 }

@@ -28,15 +28,22 @@ and its `trace` the application's name, or the last component of it. Tables are 
 A `kernel` in a row of any of them makes the row about the launches of that kernel.
 Cycles are compared without launch latency, except `elapsed_cycles`.
 
+The table may also be a profile of a card, whose launches are found in the records by order,
+kernel name, grid and block:
+  ncu --set full --page raw --csv --log-file card.csv ./program    (or the details page)
+  nsys stats --report cuda_gpu_trace --format csv report.nsys-rep > card.csv
+                                                     (or the report cuda_gpu_kern_sum)
+
 Examples:
   gpumodel compare bfs.json lud.json --reference results.csv
-  gpumodel compare *.json --reference silicon.csv --json errors.json -o errors.pdf")]
+  gpumodel compare *.json --reference silicon.csv --json errors.json -o errors.pdf
+  gpumodel compare program.json --reference card.csv -o card.svg")]
 pub(crate) struct Arguments {
     /// Records that `gpumodel analyze --json` wrote, folders of its --report, folders of
     /// `gpumodel sweep`, or tables in such a folder, as its cells.csv
     #[arg(value_name = "RECORD", required = true)]
     records: Vec<PathBuf>,
-    /// The reference table
+    /// The reference table, or a profile of Nsight Compute or Nsight Systems as CSV
     #[arg(long, value_name = "FILE.csv")]
     reference: PathBuf,
     /// Launch latency per launch that the table's cycles include; default: that of the
@@ -61,7 +68,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     arguments.csv.check(&inputs, &outputs, &["rows", "errors"])?;
     let Records { all: mut records, from } = read_all(&arguments.records)?;
     alone_once(&mut records);
-    let reference = ReferenceTable::read(&arguments.reference)?;
+    let reference = ReferenceTable::read_for(&arguments.reference, &records)?;
     refuse_ambiguous_apps(&records, &reference)?;
     refuse_duplicate_rows(&records, &from, &reference)?;
     let comparison = Comparison::new(&records, &reference, arguments.launch_cycles);

@@ -289,7 +289,8 @@ fn read(
     figure: &Figure,
 ) -> Result<(Vec<Analysis>, Option<ReferenceTable>), RecordError> {
     let Records { all: mut records, from } = read_all(&arguments.records)?;
-    let table = arguments.reference.as_deref().map(ReferenceTable::read).transpose()?;
+    let read = |path| ReferenceTable::read_for(path, &records);
+    let table = arguments.reference.as_deref().map(read).transpose()?;
     if let Some(table) = &table {
         refuse_ambiguous_apps(&records, table)?;
     }

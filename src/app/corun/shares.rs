@@ -64,6 +64,9 @@ impl MixRunner<'_> {
 
     /// Its channels: all, if no application owns any.
     fn channels(&self, plan: &Plan, app: AppId) -> u64 {
+        if let (Some(one), Some(mig)) = (plan.instances().get(app.index()), &self.facts.mig) {
+            return (one.slices * (self.facts.channels / mig.memory_slices.max(1))).into();
+        }
         let own = plan.channels().get(app.index());
         own.map_or(self.facts.channels, |own| to_u32(own.len())).into()
     }
@@ -197,6 +200,7 @@ mod tests {
             peak_sm_port_gb_per_s: 1.0,
             peak_ipc_per_sm: 1.0,
             schedulers_per_sm: 1,
+            mig: None,
             apps: Vec::new(),
         };
         let wake = vec![WakeOn::KernelEnd];

@@ -48,6 +48,9 @@ pub struct Facts {
     pub peak_ipc_per_sm: f64,
     /// Warp schedulers of one SM: each has one slot per cycle in the stall stacks.
     pub schedulers_per_sm: u32,
+    /// The instances into which the machine can be divided; `None`: it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mig: Option<MigFacts>,
     /// The applications in command-line order; index is the [`AppId`].
     pub apps: Vec<AppFacts>,
 }
@@ -73,6 +76,33 @@ impl Facts {
     pub fn cycles_in(&self, seconds: f64) -> Cycle {
         (seconds * self.core_mhz * 1e6).round() as Cycle
     }
+}
+
+/// Instances of a GPU that share nothing: own SMs, and own memory slices with their part of L2 and
+/// channels (Multi-Instance GPU).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MigFacts {
+    /// Memory slices of the machine: equal, neighbouring parts of its channels.
+    pub memory_slices: u32,
+    /// The kinds of instances.
+    pub profiles: Vec<MigProfile>,
+}
+
+/// One kind of instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MigProfile {
+    /// Its name: `3g.20gb`.
+    pub name: String,
+    /// SMs.
+    pub sms: u16,
+    /// Memory slices.
+    pub memory_slices: u32,
+    /// Instances at once, at most.
+    pub instances: u32,
+    /// Copy engines.
+    pub copy_engines: u32,
+    /// The memory slices at which an instance may begin.
+    pub starts: Vec<u32>,
 }
 
 /// One application.

@@ -19,6 +19,7 @@ pub(super) fn check(facts: &Facts, draft: &PlanDraft) -> Result<(), LawBroken> {
     }
     check_regions(facts, &draft.regions)?;
     check_channels(facts, draft)?;
+    check_instances(facts, draft)?;
     check_workers(apps, draft)?;
     check_priority(apps, &draft.order)
 }
@@ -105,6 +106,30 @@ fn check_channels(facts: &Facts, draft: &PlanDraft) -> Result<(), LawBroken> {
         }
     }
     if draft.migration.stays() || facts.pages_follow { Ok(()) } else { Err(LawBroken::PagesStay) }
+}
+
+fn check_instances(facts: &Facts, draft: &PlanDraft) -> Result<(), LawBroken> {
+    let instances = &draft.instances;
+    if instances.is_empty() {
+        return Ok(());
+    }
+    let Some(mig) = facts.mig.as_ref().filter(|_| instances.len() == facts.apps.len()) else {
+        return Err(LawBroken::NoInstances);
+    };
+    for (index, one) in instances.iter().enumerate() {
+        let beyond = u64::from(one.first) + u64::from(one.slices) > u64::from(mig.memory_slices);
+        let meets = |other: &super::MemoryInstance| {
+            one.first < other.first + other.slices && other.first < one.first + one.slices
+        };
+        if beyond || instances[..index].iter().any(meets) {
+            return Err(LawBroken::Instance(app_id(index)));
+        }
+        let runs = matches!(&draft.shares[index], Share::Quota(by) if by.iter().any(|&q| q > 0));
+        if runs && one.slices == 0 {
+            return Err(LawBroken::NoChannel(app_id(index)));
+        }
+    }
+    if draft.channels.is_empty() { Ok(()) } else { Err(LawBroken::NoInstances) }
 }
 
 /// Groups of channels are owned whole.
@@ -241,6 +266,18 @@ pub enum LawBroken {
     /// An application runs without a channel.
     #[error("application {0} has SMs and no memory channel")]
     NoChannel(AppId),
+    /// Instances on a machine without, for another number of applications, or with owned channels.
+    #[error(
+        "memory slices are owned on machines only that have a section [mig] (a100, h100), one \
+         instance for each application"
+    )]
+    NoInstances,
+    /// Two instances have a memory slice in common, or one leaves the machine.
+    #[error("the memory slices of application {0} do not exist or belong to another one")]
+    Instance(AppId),
+    /// A setting of a scheme asks for what the machine or the run lacks.
+    #[error("{0}")]
+    Setting(String),
     /// Forms as workers and applications differ in number.
     #[error("the plan has forms as workers for {found} of {expected} applications")]
     WorkerCount {
@@ -295,6 +332,7 @@ mod tests {
             peak_sm_port_gb_per_s: 44.8,
             peak_ipc_per_sm: 64.0,
             schedulers_per_sm: 2,
+            mig: None,
             apps: vec![app(0), app(1)],
         }
     }

@@ -11,12 +11,12 @@ mod probe;
 mod queue;
 mod view;
 
-pub use facts::{AppFacts, Facts, KernelFacts};
+pub use facts::{AppFacts, Facts, KernelFacts, MigFacts, MigProfile};
 pub use law::LawBroken;
 pub use persistent::{AddedCode, Persistent, Resize, Touch, Word, most_registers};
 pub use plan::{
-    Curve, DispatchOrder, Freed, Migration, Plan, PlanDraft, Region, Share, TimeSlice, Vacate,
-    WakeOn,
+    Curve, DispatchOrder, Freed, MemoryInstance, Migration, Plan, PlanDraft, Region, Share,
+    TimeSlice, Vacate, WakeOn,
 };
 pub use probe::{Probe, ProbeApp, ProbeResult};
 pub use queue::{

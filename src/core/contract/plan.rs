@@ -132,6 +132,15 @@ pub struct TimeSlice {
     pub switch_cycles: Cycle,
 }
 
+/// The memory slices that belong to one application alone: neighbours. No slice: it has no memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryInstance {
+    /// The first slice.
+    pub first: u32,
+    /// Slices.
+    pub slices: u32,
+}
+
 /// When a scheme wants to be asked again. Arrivals and ends always ask.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -170,6 +179,9 @@ pub struct PlanDraft {
     /// Channels of each application, whole groups of [`Facts::channel_groups`]; empty:
     /// all share all channels.
     pub channels: Vec<Vec<u32>>,
+    /// Memory slices of each application; empty: all share all. The same in every plan of a run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instances: Vec<MemoryInstance>,
     /// How pages follow channels that change hands.
     #[serde(default, skip_serializing_if = "Migration::stays")]
     pub migration: Migration,
@@ -223,6 +235,7 @@ impl Plan {
             order: DispatchOrder::InOrder,
             regions: self.0.regions.get(place).copied().into_iter().collect(),
             channels: self.0.channels.get(place).cloned().into_iter().collect(),
+            instances: self.0.instances.get(place).copied().into_iter().collect(),
             workers: self.0.workers.get(place).cloned().into_iter().collect(),
             reason: String::new(),
             curves: Vec::new(),
@@ -270,6 +283,12 @@ impl Plan {
     #[must_use]
     pub fn channels(&self) -> &[Vec<u32>] {
         &self.0.channels
+    }
+
+    /// Memory slices by application; empty when all are shared.
+    #[must_use]
+    pub fn instances(&self) -> &[MemoryInstance] {
+        &self.0.instances
     }
 
     /// How pages follow channels that change hands.

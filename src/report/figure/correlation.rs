@@ -14,20 +14,21 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let comparison =
         input.comparison.ok_or("needs a reference table; give one with --reference FILE.csv")?;
     let points = points(comparison);
-    let missing = "no row of the reference table is about the machine and application of a record with cycles above zero";
+    let missing = "no row of the reference table is about the machine and application of a record with cycles or times above zero";
     ensure(!points.is_empty(), missing)?;
     let machines: BTreeSet<&str> = points.iter().map(|(row, _)| row.machine.as_str()).collect();
     let machines: Vec<&str> = machines.into_iter().collect();
-    let mut layout = input.layout("Cycles against the reference");
+    let (head, what) = words(comparison);
+    let mut layout = input.layout(&format!("{head} against the reference"));
     layout.note(&caption(comparison, &points));
     layout.skip(3.0);
     layout.legend(&entries(&machines));
     let area = layout.plot(LEFT, 14.0, layout.chosen(layout.share(SIDE)));
     let (x, y) = scales(&area, &points);
     band(&mut layout, &x, &y);
-    let title = format!("reference: cycles beyond launch ({})", comparison.reference);
+    let title = format!("reference: {what} ({})", comparison.reference);
     across(&mut layout.canvas, &area, &x, &title);
-    down(&mut layout.canvas, &area, &y, "gpumodel: cycles beyond launch", 12.0);
+    down(&mut layout.canvas, &area, &y, &format!("gpumodel: {what}"), 12.0);
     let ends = ((x.at(x.low()), y.at(x.low())), (x.at(x.high()), y.at(x.high())));
     layout.canvas.line(vec![ends.0, ends.1], INK, 1.0);
     let mut free = Placement::new(area);
@@ -38,9 +39,19 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     Ok(layout.finish(&input.footer()))
 }
 
-/// The rows with cycles above zero on both sides.
+/// What is drawn, as the title and the axes say it.
+fn words(comparison: &Comparison) -> (&'static str, &'static str) {
+    match (comparison.speed(), comparison.profile) {
+        (Quantity::Duration, _) => ("Times", "nanoseconds"),
+        (_, true) => ("Cycles", "cycles"),
+        (_, false) => ("Cycles", "cycles beyond launch"),
+    }
+}
+
+/// The rows with cycles, or times, above zero on both sides.
 fn points(comparison: &Comparison) -> Vec<(&ComparedRow, Pair)> {
-    let cycles = |row: &ComparedRow| row.pairs.get(&Quantity::CyclesBeyondLaunch).copied();
+    let speed = comparison.speed();
+    let cycles = |row: &ComparedRow| row.pairs.get(&speed).copied();
     let rows = comparison.rows.iter().filter_map(|row| cycles(row).map(|pair| (row, pair)));
     rows.filter(|(_, pair)| pair.model > 0.0 && pair.reference > 0.0).collect()
 }
@@ -49,7 +60,8 @@ fn caption(comparison: &Comparison, points: &[(&ComparedRow, Pair)]) -> String {
     let inside = points.iter().filter(|(_, pair)| size(pair) <= BAND * 100.0).count();
     let of = comparison.coverage.reference_rows;
     let mut text = format!("{} of {of} reference rows; {inside} within ±20 %", points.len());
-    let cycles = |s: &&crate::results::Summary| s.quantity == Quantity::CyclesBeyondLaunch;
+    let speed = comparison.speed();
+    let cycles = |s: &&crate::results::Summary| s.quantity == speed;
     if let Some(summary) = comparison.summary.iter().find(cycles) {
         text += &format!(
             "; mean absolute error {:.1} %, median {:.1} %",

@@ -45,6 +45,13 @@ pub struct Comparison {
     pub summary: Vec<Summary>,
     /// What was compared and what was left out.
     pub coverage: Coverage,
+    /// The reference is a profile of a card: rows are single launches, or means over the
+    /// launches of a kernel.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub profile: bool,
+    /// What a reader has to know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One reference row and the record's answer.
@@ -114,7 +121,7 @@ impl Comparison {
                     known = true;
                     match compare(row, analysis, app, launch_cycles) {
                         Ok(compared) => {
-                            answered.insert(row.line);
+                            answered.insert((row.machine.as_str(), row.line));
                             rows.push(compared);
                         }
                         Err(reason) => coverage.not_comparable.push(reason),
@@ -131,10 +138,7 @@ impl Comparison {
         Self {
             schema: COMPARISON_SCHEMA.into(),
             without_launch: table.rows.iter().any(with_launch),
-            reference: table
-                .path
-                .file_name()
-                .map_or_else(String::new, |n| n.to_string_lossy().into()),
+            reference: file_name(table),
             programs: analyses.iter().map(|a| a.program.clone()).collect(),
             machines: analyses
                 .iter()
@@ -143,6 +147,8 @@ impl Comparison {
             summary: Quantity::ALL.iter().filter_map(|&q| Summary::of(q, &rows)).collect(),
             rows,
             coverage,
+            profile: table.unmatched.is_some(),
+            notes: table.unmatched.as_ref().map_or_else(Vec::new, |rest| rest.notes.clone()),
         }
     }
 
@@ -187,6 +193,17 @@ impl Comparison {
         Ok(())
     }
 
+    /// What says how fast both sides were: cycles, or times where the reference has no cycles.
+    #[must_use]
+    pub fn speed(&self) -> Quantity {
+        let has = |quantity| self.rows.iter().any(|row| row.pairs.contains_key(&quantity));
+        if has(Quantity::Duration) && !has(Quantity::CyclesBeyondLaunch) {
+            Quantity::Duration
+        } else {
+            Quantity::CyclesBeyondLaunch
+        }
+    }
+
     /// The document as pretty JSON with a final newline: same input, same bytes.
     ///
     /// # Panics
@@ -198,7 +215,12 @@ impl Comparison {
 }
 
 impl Coverage {
-    fn count(&mut self, analyses: &[Analysis], table: &ReferenceTable, answered: &BTreeSet<u64>) {
+    fn count(
+        &mut self,
+        analyses: &[Analysis],
+        table: &ReferenceTable,
+        answered: &BTreeSet<(&str, u64)>,
+    ) {
         let ours = |row: &&ReferenceRow| analyses.iter().any(|a| is_machine(row, &a.machine));
         self.reference_rows = table.rows.iter().filter(ours).count();
         self.compared_rows = answered.len();
@@ -206,13 +228,20 @@ impl Coverage {
             .rows
             .iter()
             .filter(ours)
-            .filter(|row| !answered.contains(&row.line))
+            .filter(|row| !answered.contains(&(row.machine.as_str(), row.line)))
             .map(|row| match &row.launches {
                 Launches::All => row.trace.clone(),
                 some => format!("{} (launches {some})", row.trace),
             })
             .collect();
+        let unmatched = table.unmatched.iter().flat_map(|rest| &rest.launches).cloned();
+        self.rows_without_record.extend(unmatched);
+        self.reference_rows += table.unmatched.as_ref().map_or(0, |rest| rest.launches.len());
     }
+}
+
+fn file_name(table: &ReferenceTable) -> String {
+    table.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into())
 }
 
 fn is_machine(row: &ReferenceRow, machine: &MachineRecord) -> bool {
@@ -257,8 +286,11 @@ fn compare(
     let share = if row.mean_per_launch { count } else { 1.0 };
     let pair = |quantity: Quantity| {
         let reference = quantity.of_reference(row, latency)?;
-        let per_launch = quantity.unit() == ErrorUnit::Percent;
-        let model = quantity.of_model(&sums)? / if per_launch { share } else { 1.0 };
+        let model = match quantity {
+            Quantity::AchievedOccupancy => achieved_occupancy(app, &chosen)?,
+            _ => quantity.of_model(&sums, machine.core_mhz)?,
+        };
+        let model = model / if quantity.adds_up() { share } else { 1.0 };
         Some((quantity, Pair::new(quantity, model, reference)))
     };
     let one = (row.kernel.is_some() || chosen.len() == 1).then(|| chosen[0].name.clone());
@@ -330,11 +362,44 @@ fn sum(row: &ReferenceRow, app: &AppRecord, chosen: &[&KernelRecord]) -> KernelR
     let mut sums = KernelRecord::default();
     chosen.iter().for_each(|kernel| sums.add(kernel));
     (sums.stall_fractions, sums.held_slot_fraction) = mean_slots(chosen);
+    let same = |of: fn(&KernelRecord) -> (f64, u32)| chosen.iter().all(|k| of(k) == of(chosen[0]));
+    if same(|kernel| (kernel.occupancy, kernel.registers)) {
+        (sums.occupancy, sums.registers) = (chosen[0].occupancy, chosen[0].registers);
+    }
     if row.launches == Launches::All && row.kernel.is_none() && !row.mean_per_launch {
         sums.cycles = app.cycles;
         sums.launch_cycles = app.launch_cycles;
     }
     sums
+}
+
+/// Intervals of the timeline that a launch has to fill, so that those at its ends weigh little.
+const INTERVALS: f64 = 10.0;
+
+/// The mean of the warps on an SM while it held any, over its warp slots, of one launch with no
+/// other next to it; `None` where the timeline is too coarse for it.
+fn achieved_occupancy(app: &AppRecord, chosen: &[&KernelRecord]) -> Option<f64> {
+    let &[kernel] = chosen else { return None };
+    let (start, end) = (kernel.start_cycle.saturating_add(kernel.launch_cycles), kernel.end_cycle);
+    let meets = |other: &&KernelRecord| other.start_cycle < end && other.end_cycle > start;
+    if kernel.ctas_per_sm == 0 || app.kernels.iter().filter(meets).count() != 1 {
+        return None;
+    }
+    let (mut cycles, mut ctas, mut longest) = (0.0, 0.0, 0.0_f64);
+    for interval in &app.timeline {
+        let from = interval.start_cycle.max(start);
+        let part = float(interval.end_cycle.min(end).saturating_sub(from));
+        let length = float(interval.end_cycle.saturating_sub(interval.start_cycle));
+        if part > 0.0 {
+            longest = longest.max(length);
+            cycles += part;
+            ctas += interval.resident_ctas * length.min(part);
+        }
+    }
+    let sms = float(app.by_sm.len());
+    let held = sms * cycles * kernel.held_slot_fraction?;
+    let warps = kernel.occupancy / f64::from(kernel.ctas_per_sm);
+    (held > 0.0 && cycles >= INTERVALS * longest).then(|| (ctas / held * warps).min(1.0))
 }
 
 impl Pair {

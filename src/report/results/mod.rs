@@ -18,6 +18,7 @@ mod hot;
 mod link;
 mod measure;
 mod metrics;
+mod profile;
 mod quantity;
 mod queue;
 mod reference;
@@ -55,6 +56,7 @@ pub use link::LinkRecord;
 pub(crate) use measure::first_partition;
 pub use measure::{EpochShares, Measure};
 pub use metrics::Alone;
+pub use profile::Unmatched;
 pub use quantity::{ErrorUnit, Quantity, SlotShares, Summary};
 pub use queue::{
     ClassifiedRecord, Gain, GroupRecord, InterferenceRecord, JobRecord, MatchingRecord, NamedRun,

@@ -51,6 +51,30 @@ pub enum Quantity {
     IdleSlots,
     /// The same of slot-cycles that waited for operands.
     ScoreboardSlots,
+    /// Nanoseconds, launch latency included.
+    Duration,
+    /// Warp instructions.
+    WarpInstructions,
+    /// Sectors that the L1s looked up.
+    L1Sectors,
+    /// Sectors that the L2 looked up.
+    L2Sectors,
+    /// Warps that fit an SM, over its warp slots.
+    TheoreticalOccupancy,
+    /// Mean of the warps on an SM while it held any, over its warp slots.
+    AchievedOccupancy,
+    /// Registers of a thread.
+    Registers,
+    /// Stalls for memory, over those of the five causes.
+    LongMemoryStalls,
+    /// The same of results of arithmetic.
+    ShortRawStalls,
+    /// The same of units and the load/store queue.
+    ExecutionResourceStalls,
+    /// The same of branches, fetches and instruction buffers.
+    InstructionBufferStalls,
+    /// The same of barriers.
+    BarrierStalls,
 }
 
 /// How the error of a quantity is measured.
@@ -64,7 +88,7 @@ pub enum ErrorUnit {
 
 impl Quantity {
     /// Every quantity, in printing order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 24] = [
         Self::CyclesBeyondLaunch,
         Self::L1HitRate,
         Self::L1ReadHits,
@@ -77,6 +101,27 @@ impl Quantity {
         Self::PipeSlots,
         Self::IdleSlots,
         Self::ScoreboardSlots,
+        Self::Duration,
+        Self::WarpInstructions,
+        Self::L1Sectors,
+        Self::L2Sectors,
+        Self::TheoreticalOccupancy,
+        Self::AchievedOccupancy,
+        Self::Registers,
+        Self::LongMemoryStalls,
+        Self::ShortRawStalls,
+        Self::ExecutionResourceStalls,
+        Self::InstructionBufferStalls,
+        Self::BarrierStalls,
+    ];
+
+    /// The causes of stalls.
+    pub(super) const STALLS: [Self; 5] = [
+        Self::LongMemoryStalls,
+        Self::ShortRawStalls,
+        Self::ExecutionResourceStalls,
+        Self::InstructionBufferStalls,
+        Self::BarrierStalls,
     ];
 
     /// Its name in tables and captions, the unit of its error, and the smallest reference
@@ -98,6 +143,18 @@ impl Quantity {
             Self::PipeSlots => ("slots waiting for a pipe", Points, 0.0),
             Self::IdleSlots => ("slots without instruction", Points, 0.0),
             Self::ScoreboardSlots => ("slots waiting for operands", Points, 0.0),
+            Self::Duration => ("time", Percent, 0.0),
+            Self::WarpInstructions => ("warp instructions", Percent, 0.0),
+            Self::L1Sectors => ("L1 sectors", Percent, 1000.0),
+            Self::L2Sectors => ("L2 sectors", Percent, 1000.0),
+            Self::TheoreticalOccupancy => ("theoretical occupancy", Points, 0.0),
+            Self::AchievedOccupancy => ("achieved occupancy", Points, 0.0),
+            Self::Registers => ("registers per thread", Percent, 0.0),
+            Self::LongMemoryStalls => ("stalls: long memory latency", Points, 0.0),
+            Self::ShortRawStalls => ("stalls: short raw", Points, 0.0),
+            Self::ExecutionResourceStalls => ("stalls: execution resource", Points, 0.0),
+            Self::InstructionBufferStalls => ("stalls: instruction buffer", Points, 0.0),
+            Self::BarrierStalls => ("stalls: barrier", Points, 0.0),
         }
     }
 
@@ -122,8 +179,11 @@ impl Quantity {
     pub(super) fn of_reference(self, row: &ReferenceRow, launch_cycles: f64) -> Option<f64> {
         let bytes = |sectors: Option<f64>| sectors.map(|sectors| sectors * SECTOR);
         let dram = row.dram_read_sectors.zip(row.dram_write_sectors);
+        if let Some(value) = row.measured.get(&self) {
+            return Some(*value);
+        }
         match self {
-            Self::CyclesBeyondLaunch => Some(row.cycles - launch_cycles),
+            Self::CyclesBeyondLaunch => row.cycles.map(|cycles| cycles - launch_cycles),
             Self::L1HitRate => row.l1_hit_rate,
             Self::L1ReadHits => row.l1_read_hits,
             Self::L2HitRate => row.l2_hit_rate,
@@ -135,12 +195,29 @@ impl Quantity {
             Self::PipeSlots => row.slots.map(|slots| slots.pipe),
             Self::IdleSlots => row.slots.map(|slots| slots.idle),
             Self::ScoreboardSlots => row.slots.map(|slots| slots.scoreboard),
+            Self::Duration
+            | Self::WarpInstructions
+            | Self::L1Sectors
+            | Self::L2Sectors
+            | Self::TheoreticalOccupancy
+            | Self::AchievedOccupancy
+            | Self::Registers
+            | Self::LongMemoryStalls
+            | Self::ShortRawStalls
+            | Self::ExecutionResourceStalls
+            | Self::InstructionBufferStalls
+            | Self::BarrierStalls => None,
         }
+    }
+
+    /// True where the value of several launches is the sum of theirs.
+    pub(super) fn adds_up(self) -> bool {
+        self.unit() == ErrorUnit::Percent && self != Self::Registers
     }
 
     /// The model's value from sums over launches; of accesses alone only what caches
     /// and DRAM did.
-    pub(super) fn of_model(self, sums: &KernelRecord) -> Option<f64> {
+    pub(super) fn of_model(self, sums: &KernelRecord, core_mhz: f64) -> Option<f64> {
         let whole = Some(sums).filter(|sums| !sums.memory_only);
         let slots = || SlotShares::of_record(whole?);
         match self {
@@ -156,8 +233,33 @@ impl Quantity {
             Self::PipeSlots => slots().map(|slots| slots.pipe),
             Self::IdleSlots => slots().map(|slots| slots.idle),
             Self::ScoreboardSlots => slots().map(|slots| slots.scoreboard),
+            Self::Duration => {
+                let cycles = whole.filter(|_| core_mhz > 0.0)?.busy_cycles();
+                Some(float(cycles) * 1000.0 / core_mhz)
+            }
+            Self::WarpInstructions => whole.map(|sums| float(sums.warp_instructions)),
+            Self::L1Sectors => Some(float(sums.l1.accesses)),
+            Self::L2Sectors => Some(float(sums.l2.accesses)),
+            Self::TheoreticalOccupancy => Some(sums.occupancy).filter(|share| *share > 0.0),
+            // Known to the timeline of the application alone.
+            Self::AchievedOccupancy => None,
+            Self::Registers => (sums.registers > 0).then(|| f64::from(sums.registers)),
+            Self::LongMemoryStalls => stall(whole?, "long_memory_latency"),
+            Self::ShortRawStalls => stall(whole?, "short_raw"),
+            Self::ExecutionResourceStalls => stall(whole?, "execution_resource"),
+            Self::InstructionBufferStalls => stall(whole?, "instruction_buffer_empty"),
+            Self::BarrierStalls => stall(whole?, "barrier"),
         }
     }
+}
+
+/// The share of `cause` in the slot-cycles that a warp was there for and lost.
+fn stall(sums: &KernelRecord, cause: &str) -> Option<f64> {
+    let lost =
+        sums.stall_fractions.iter().filter(|(name, _)| !matches!(name.as_str(), "issued" | "idle"));
+    let lost: f64 = lost.map(|(_, share)| share).sum();
+    let share = sums.stall_fractions.get(cause).copied().unwrap_or(0.0);
+    (lost > 0.0).then(|| share / lost)
 }
 
 #[allow(clippy::cast_precision_loss)] // 32 is exact

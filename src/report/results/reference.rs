@@ -1,6 +1,6 @@
 //! Reference tables: numbers of another model or of real hardware, as CSV.
 //!
-//! Three shapes are distinguished by their header line:
+//! Profiles of Nsight Compute and Nsight Systems have a reader of their own. Else three shapes are distinguished by their header line:
 //! - runs of a cycle simulator (`machine,trace,launches,kernels,cycles,…`):
 //!   totals of the launches named, cycles with the launch latency included;
 //! - launches of a cycle simulator (`machine,trace,launch,name,cycles,…`);
@@ -19,7 +19,8 @@ use std::str::FromStr;
 
 use gpumodel_core::units::quoted;
 
-use super::{Launches, RecordError, SlotShares};
+use super::profile::{self, Unmatched};
+use super::{Analysis, Launches, Quantity, RecordError, SlotShares};
 
 /// A reference table, rows in file order.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,8 @@ pub struct ReferenceTable {
     pub path: PathBuf,
     /// Its rows.
     pub rows: Vec<ReferenceRow>,
+    /// What a profile says that is in no row; `None`: the table is no profile.
+    pub unmatched: Option<Unmatched>,
 }
 
 /// One row, in the terms of the counting rules. `None`: the table does not say.
@@ -51,7 +54,7 @@ pub struct ReferenceRow {
     /// Values are means per launch (else totals).
     pub mean_per_launch: bool,
     /// Cycles; see [`ReferenceRow::includes_launch`].
-    pub cycles: f64,
+    pub cycles: Option<f64>,
     /// `cycles` contain one launch latency per launch, which is taken off both
     /// sides; else cycles are compared whole, launch included.
     pub includes_launch: bool,
@@ -69,6 +72,8 @@ pub struct ReferenceRow {
     pub dram_write_sectors: Option<f64>,
     /// Where scheduler slot-cycles went.
     pub slots: Option<SlotShares>,
+    /// What a profile says, by quantity.
+    pub measured: BTreeMap<Quantity, f64>,
 }
 
 impl ReferenceTable {
@@ -96,7 +101,18 @@ impl ReferenceTable {
         if rows.is_empty() {
             return Err(RecordError::table(path, 1, "expected rows below the header, found none"));
         }
-        Ok(Self { path: path.to_path_buf(), rows })
+        Ok(Self { path: path.to_path_buf(), rows, unmatched: None })
+    }
+
+    /// Reads the file at `path`: a table as [`ReferenceTable::read`] takes it, or a profile
+    /// (`ncu --csv`, `nsys stats --format csv`), whose launches are found among those of
+    /// `records`.
+    ///
+    /// # Errors
+    /// [`RecordError`] with the file and line of the first thing wrong.
+    pub fn read_for(path: &Path, records: &[Analysis]) -> Result<Self, RecordError> {
+        let bytes = std::fs::read(path).map_err(|e| RecordError::file(path, e))?;
+        profile::read(path, &bytes, records)?.map_or_else(|| Self::read(path), Ok)
     }
 }
 
@@ -223,7 +239,7 @@ impl Shape {
                 row.launches = Launches::one(launch);
                 row.launch_count = Some(1);
                 row.name_start = cells.text("name").filter(|n| !n.is_empty()).map(str::to_string);
-                row.cycles = cells.needed("cycles")?;
+                row.cycles = Some(cells.needed("cycles")?);
             }
             Self::Hardware => fill_hardware(&mut row, cells)?,
         }
@@ -234,7 +250,7 @@ impl Shape {
 fn fill_run(row: &mut ReferenceRow, cells: &Cells<'_>) -> Result<(), String> {
     row.launches = Launches::parse(cells.text("launches").unwrap_or("all"))?;
     row.launch_count = cells.count("kernels")?.map(u64::from);
-    row.cycles = cells.needed("cycles")?;
+    row.cycles = Some(cells.needed("cycles")?);
     let l1 = cells.number("l1_accesses")?.zip(cells.number("l1_misses")?);
     row.l1_hit_rate = hit_rate("l1", l1)?;
     row.l1_read_hits = cells.sum("l1_read_hits", "l1_read_pending")?;
@@ -259,7 +275,7 @@ fn slots(cells: &Cells<'_>) -> Result<Option<SlotShares>, String> {
 
 fn fill_hardware(row: &mut ReferenceRow, cells: &Cells<'_>) -> Result<(), String> {
     row.mean_per_launch = true;
-    row.cycles = cells.needed("elapsed_cycles")?;
+    row.cycles = Some(cells.needed("elapsed_cycles")?);
     row.includes_launch = false;
     // The L1's read misses are no basis for a rate where texture or other
     // paths are not counted; its read hits are what such a table measures.

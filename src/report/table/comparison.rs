@@ -1,6 +1,7 @@
 //! Records against a reference: both values and the error per row, then the
 //! errors over all rows, then what was left out.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{Cell, Column, NONE, Table, wrapped};
@@ -27,12 +28,16 @@ pub fn comparison_tables(comparison: &Comparison) -> [(&'static str, Table); 2] 
     if comparison.without_launch {
         keys[1..3].copy_from_slice(&KEYS_WITHOUT_LAUNCH);
     }
+    if comparison.speed() == Quantity::Duration {
+        keys[1..4].copy_from_slice(&KEYS_OF_TIME);
+    }
     [("rows", rows(comparison).named(&keys)), ("errors", summaries(&comparison.summary))]
 }
 
 /// The quantities of the rows.
-const SHOWN: [Quantity; 4] =
-    [Quantity::CyclesBeyondLaunch, Quantity::L1HitRate, Quantity::L2HitRate, Quantity::DramBytes];
+fn shown(comparison: &Comparison) -> [Quantity; 4] {
+    [comparison.speed(), Quantity::L1HitRate, Quantity::L2HitRate, Quantity::DramBytes]
+}
 
 const ROWS: [&str; 13] = [
     "trace",
@@ -77,19 +82,34 @@ const ROWS_WITHOUT_LAUNCH: [&str; 2] = ["cycles - launch", "ref. - launch"];
 /// The same columns in CSV.
 const KEYS_WITHOUT_LAUNCH: [&str; 2] = ["cycles without launch", "reference cycles without launch"];
 
+/// Heads of both sides' times, where the reference has no cycles.
+const ROWS_OF_TIME: [&str; 2] = ["time", "ref."];
+
+/// The same columns in CSV.
+const KEYS_OF_TIME: [&str; 3] = ["nanoseconds", "reference nanoseconds", "time error percent"];
+
 fn rows(comparison: &Comparison) -> Table {
     let mut header = ROWS;
     if comparison.without_launch {
         header[1..3].copy_from_slice(&ROWS_WITHOUT_LAUNCH);
     }
+    if comparison.speed() == Quantity::Duration {
+        header[1..3].copy_from_slice(&ROWS_OF_TIME);
+    }
     let rows = &comparison.rows;
-    let same = |one: &ComparedRow| rows.iter().filter(|row| row.label() == one.label()).count();
-    let table = Table::of_cells(header, rows.iter().map(|one| row(one, same(one) > 1)));
+    let mut labels = BTreeMap::<String, usize>::new();
+    for row in rows {
+        *labels.entry(row.label()).or_default() += 1;
+    }
+    let with_kernel = |one: &ComparedRow| comparison.profile || labels[&one.label()] > 1;
+    let shown = shown(comparison);
+    let cells = rows.iter().map(|one| row(one, shown, with_kernel(one)));
+    let table = Table::of_cells(header, cells);
     table.dropping(&DROPPED)
 }
 
 /// A row, with its kernel where several rows are about one application.
-fn row(row: &ComparedRow, with_kernel: bool) -> Vec<Cell> {
+fn row(row: &ComparedRow, shown: [Quantity; 4], with_kernel: bool) -> Vec<Cell> {
     let cells = |quantity: Quantity, say: fn(f64) -> Cell| {
         row.pairs.get(&quantity).map_or_else(
             || [NONE.into(), NONE.into(), NONE.into()],
@@ -107,12 +127,20 @@ fn row(row: &ComparedRow, with_kernel: bool) -> Vec<Cell> {
     let kernel = kernel.map(|name| format!(" {}", brief(&plain_name(name), 28)));
     let label = brief(&row.label(), 36) + &kernel.unwrap_or_default();
     let mut all = vec![Cell::Text(label + sampled)];
-    let [cycles, l1, l2, dram] = SHOWN;
-    all.extend(cells(cycles, |value| Cell::Number(value, 0)));
+    let [speed, l1, l2, dram] = shown;
+    if speed == Quantity::Duration {
+        all.extend(cells(speed, |value| Cell::Shown(value, microseconds(value))));
+    } else {
+        all.extend(cells(speed, |value| Cell::Number(value, 0)));
+    }
     all.extend(cells(l1, rate));
     all.extend(cells(l2, rate));
     all.extend(cells(dram, |value| Cell::Shown(value, bytes(value))));
     all
+}
+
+fn microseconds(nanoseconds: f64) -> String {
+    format!("{:.2} µs", nanoseconds / 1000.0)
 }
 
 fn error_words(quantity: Quantity, value: f64) -> String {
@@ -168,6 +196,10 @@ fn coverage(text: &mut String, coverage: &Coverage) {
 
 /// Says what the signs of the table mean that it shows.
 fn legend(text: &mut String, comparison: &Comparison) {
+    let quantities = shown(comparison);
+    for note in &comparison.notes {
+        let _ = writeln!(text, "  {note}");
+    }
     if comparison.without_launch {
         let _ = writeln!(text, "  - launch: launch latency is subtracted from both sides");
     }
@@ -175,7 +207,7 @@ fn legend(text: &mut String, comparison: &Comparison) {
         let pairs = comparison.rows.iter().filter_map(|row| row.pairs.get(quantity));
         pairs.into_iter().any(|pair| pair.error.is_some() && !pair.counted)
     };
-    if SHOWN.iter().any(shown) {
+    if quantities.iter().any(shown) {
         let _ = writeln!(text, "  *: the reference is too small for the mean");
     }
 }

@@ -8,6 +8,7 @@ use super::cache::{AllocatePolicy, Cache, SetHash, WriteMiss, WritePolicy};
 use super::isa_table::IsaTable;
 use super::link;
 use super::machine::{Allocation, Machine, PortQueues, RequestGranularity, SchedulerPolicy};
+use super::mig;
 use super::translation;
 
 /// A check that failed.
@@ -35,7 +36,7 @@ impl fmt::Display for Problem {
 type Check = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// One row per fact.
-const CHECKS: [Check; 26] = [
+const CHECKS: [Check; 27] = [
     ("clocks tick: at least 1 kHz and below 100000 MHz", clocks),
     ("a count is at least 1", counts),
     ("a count is no larger than any GPU's", largest),
@@ -59,6 +60,7 @@ const CHECKS: [Check; 26] = [
     ("the policies of a cache go together", cache_policies),
     ("pages and TLBs hold together", translation::problems),
     ("the link to the host holds together", link::problems),
+    ("instances fit the machine", mig::problems),
     ("instruction caches hold together", fetch),
     ("constant caches hold together", constant_caches),
     ("energies are at least 0", energy),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::cache::Cache;
 use super::link::Link;
 use super::memory::Layout;
+use super::mig::Mig;
 use super::translation::Translation;
 pub use crate::sm::SchedulerPolicy;
 
@@ -54,6 +55,9 @@ pub struct Machine {
     /// The link to the host; absent: copies are over at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
+    /// The instances into which it can be divided; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mig: Option<Mig>,
     /// Energy per event; absent: no energy is reported.
     #[serde(default)]
     pub energy: Option<Energy>,

@@ -13,6 +13,7 @@ mod link;
 mod machine;
 mod matrix;
 mod memory;
+mod mig;
 mod models;
 mod resolve;
 mod translation;
@@ -32,6 +33,7 @@ pub use memory::{
     AddressMap, BankGroupBits, BankIndex, Command, ControllerOptions, Gap, Layout, Level, Location,
     Mapping, MemoryStandard, Order, PageChannels, PagePolicy, PartitionIndex, Refresh,
 };
+pub use mig::Mig;
 pub use models::Models;
 pub use resolve::{Listed, Resolved};
 pub use translation::{MigrationFill, Translation};

@@ -190,6 +190,7 @@ impl Models {
         bare.description.clear();
         // A link that takes no time changes nothing.
         bare.link = bare.link.filter(Link::is_used);
+        bare.mig = bare.mig.filter(|mig| !mig.profiles.is_empty());
         let mut bytes = serde_json::to_vec(&(bare, isa)).expect("plain data has a JSON form");
         for (folder, name) in
             [("memory", &machine.dram.standard), ("memory/mappings", &machine.dram.mapping)]

@@ -53,6 +53,11 @@ impl Gpu<'_> {
     /// Refuses plans that give channels away on a machine where none can be owned.
     pub(crate) fn refuse_unowned(&self, plan: &Plan) -> Result<(), MachineError> {
         let owns = self.shared_state.mmu.as_ref().is_some_and(crate::mmu::Mmu::owns_channels);
+        if !plan.instances().is_empty()
+            && (self.machine.mig.is_none() || self.shared_state.mmu.is_some())
+        {
+            return Err(MachineError::Unsupported("memory slices for one application alone"));
+        }
         let ideal = self.machine.translation.as_ref().is_some_and(|spec| spec.ideal);
         match plan.channels().is_empty() {
             true => Ok(()),
@@ -66,8 +71,11 @@ impl Gpu<'_> {
         }
     }
 
-    /// Lets applications have the channels of the plan in force.
+    /// Lets applications have the memory slices and channels of the plan in force.
     pub(crate) fn follow_channels(&mut self) {
+        if let (Some(plan), Some(mig)) = (self.plan_control.plan(), &self.machine.mig) {
+            self.shared_state.memory_system.divide(plan.instances(), mig.memory_slices);
+        }
         let (Some(plan), Some(mmu)) = (self.plan_control.plan(), &mut self.shared_state.mmu) else {
             return;
         };

@@ -3,6 +3,7 @@
 mod channel;
 mod crossbar;
 mod halves;
+mod instances;
 pub(crate) mod packet;
 mod page_copy;
 mod presumed_hits;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::{AddressMap, Machine, MemoryStandard, RequestGranularity};
+use gpumodel_core::contract::MemoryInstance;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u8, to_u16, to_u32, to_u64, to_usize};
 
 use crate::bits::bits;
@@ -27,6 +29,7 @@ use crate::slab::Slab;
 use channel::{Channels, Transfer};
 use crossbar::{Crossbar, Departure};
 use halves::Halves;
+use instances::Instances;
 use page_copy::PageCopies;
 pub use presumed_hits::PresumedL2Hits;
 use slice::{Arrived, Outcome, Slice};
@@ -47,6 +50,7 @@ pub(crate) struct MemorySystem {
     slices: Vec<Slice>,
     channels: Channels,
     mapping: Arc<AddressMap>,
+    instances: Instances,
     slices_per_channel: u32,
     /// The halves of the L2, where it has two.
     halves: Option<Halves>,
@@ -97,6 +101,7 @@ impl MemorySystem {
             slices: vec![slice; to_usize(machine.l2.slices)],
             channels: Channels::new(machine, standard, slices_per_channel, copies),
             mapping: Arc::clone(&mapping),
+            instances: Instances::default(),
             slices_per_channel,
             halves: Halves::new(machine),
             channel_of: (0..machine.l2.slices).map(|slice| slice / slices_per_channel).collect(),
@@ -122,9 +127,14 @@ impl MemorySystem {
         out.append(&mut self.woken);
     }
 
+    /// Lets each application have its instance of `memory_slices` in all.
+    pub(crate) fn divide(&mut self, instances: &[MemoryInstance], memory_slices: u32) {
+        self.instances = Instances::new(&self.mapping, instances, memory_slices);
+    }
+
     /// The slice that holds an address.
     pub(crate) fn slice_of(&self, address: u64) -> u16 {
-        let place = self.mapping.locate(address);
+        let place = self.instances.locate(&self.mapping, address);
         to_u16(place.channel * self.slices_per_channel + place.slice)
     }
 
@@ -138,7 +148,8 @@ impl MemorySystem {
 
     /// Sends a request towards its slice.
     pub(crate) fn send(&mut self, mut packet: Packet, events: &mut Events) {
-        if let Some(halves) = &self.halves {
+        let near = self.instances.is_near(packet.address);
+        if let Some(halves) = self.halves.as_ref().filter(|_| !near) {
             halves.lead(&mut packet);
         }
         if let Departure::At(cycle) = self.crossbar.send(&packet, events.now()) {
@@ -489,7 +500,7 @@ impl MemorySystem {
         (parts, sectors): (u8, u8),
         (slice, kernel): (u16, u32),
     ) -> Transfer {
-        let mut place = self.mapping.locate(address);
+        let mut place = self.instances.locate(&self.mapping, address);
         let columns = if self.by_line {
             to_u32(self.transfer_bytes / self.mapping.access_bytes())
         } else {

@@ -25,6 +25,11 @@ pub(crate) fn tag(app: u16) -> u64 {
     app << VIRTUAL_BITS | (app & 0xff) << ROW_SHIFT
 }
 
+/// The number of the application whose address it is.
+pub(crate) fn app(address: u64) -> usize {
+    gpumodel_core::units::to_usize(address >> VIRTUAL_BITS & (SPACES - 1))
+}
+
 /// Where the data of programs ends: local memory and the saved state of CTAs lie above.
 const PROGRAMS_END: u64 = 1 << 47;
 

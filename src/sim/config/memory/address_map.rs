@@ -7,6 +7,8 @@ use super::MemoryStandard;
 use super::address_bits::{BYTES, HASH, Lanes, PARTS, SLICE, invert, mask, tables};
 use super::layout::{draw, pae};
 use super::mapping::{ADDRESS_BITS, FIELDS, Interleave, Location, Mapping};
+use std::sync::Arc;
+
 use crate::config::error::SpecError;
 use gpumodel_core::units::{to_u32, to_usize};
 
@@ -44,6 +46,8 @@ pub struct AddressMap {
     /// Bits that choose the slice, and those of the channel where they stay in the
     /// address: highest first.
     choosing: Vec<u32>,
+    /// The same for parts of the machine that applications may own, by their channels.
+    parts: Vec<Arc<AddressMap>>,
 }
 
 /// How channel and slice, numbered together, are spread.
@@ -122,6 +126,7 @@ impl AddressMap {
             offset_bits: parts.offset_bits,
             covered: parts.covered,
             choosing: choosing(&parts.slice, parts.taken),
+            parts: Vec::new(),
         }
     }
 
@@ -181,6 +186,16 @@ impl AddressMap {
     pub fn folded(self, kept: u32) -> Self {
         assert!(kept > 0 && self.channels.is_multiple_of(kept), "{kept} of {}", self.channels);
         Self { kept, ..self }
+    }
+
+    /// The same with the maps of parts of the machine.
+    pub(super) fn with_parts(self, parts: Vec<Arc<Self>>) -> Self {
+        Self { parts, ..self }
+    }
+
+    /// The map of a part of the machine with so many channels; `None`: it has no such part.
+    pub(crate) fn for_part(&self, channels: u32) -> Option<&Arc<Self>> {
+        self.parts.iter().find(|part| part.channels == channels)
     }
 
     /// Channels of the machine.

@@ -13,8 +13,9 @@ mod mapping;
 mod page_channels;
 mod resolve;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::sync::Arc;
 
 use gpumodel_core::models::ModelFiles;
 
@@ -93,10 +94,12 @@ impl AddressMap {
         let (channels, slices) = (machine.dram.channels, machine.l2.slices / machine.dram.channels);
         let layout = machine.dram.layout.as_ref().filter(|_| machine.dram.mapping == LAYOUT);
         let Some(layout) = layout else {
-            let map =
-                Mapping::load(&machine.dram.mapping, models)?.for_machine(channels, slices)?;
+            let mapping = Mapping::load(&machine.dram.mapping, models)?;
+            let map = mapping.for_machine(channels, slices)?;
             map.fits(standard)?;
-            return Ok(map);
+            let parts = instance_channels(machine).into_iter();
+            let parts = parts.map(|channels| mapping.for_machine(channels, slices).map(Arc::new));
+            return Ok(map.with_parts(parts.collect::<Result<_, _>>()?));
         };
         let unfit = |problem: String| SpecError::InconsistentMemory {
             name: format!("dram.layout of {}", machine.name),
@@ -115,6 +118,17 @@ impl AddressMap {
         };
         layout.map(&shape).map_err(|error| unfit(error.text().into()))
     }
+}
+
+/// Numbers of channels that instances of `machine` have, each once.
+fn instance_channels(machine: &Machine) -> BTreeSet<u32> {
+    let facts = machine.mig.as_ref().and_then(super::Mig::facts);
+    let of = |mig: gpumodel_core::contract::MigFacts| {
+        let each = machine.dram.channels / mig.memory_slices.max(1);
+        let counts = mig.profiles.into_iter().map(move |profile| profile.memory_slices * each);
+        counts.filter(|&channels| (1..=machine.dram.channels).contains(&channels))
+    };
+    facts.into_iter().flat_map(of).collect()
 }
 
 impl MemoryStandard {
