@@ -186,7 +186,11 @@ proptest! {
         let names = rows.map(|row| row.name);
         for name in names.chain(OTHERS) {
             let mut scheme = Choice::parse(name).unwrap().make();
-            let probes = scheme.probes(&facts).unwrap();
+            let Ok(probes) = scheme.probes(&facts) else {
+                // Whole multiples of SMs for each do not fit a small machine.
+                prop_assert!(name == "green-contexts" && usize::from(facts.sms) < 2 * count);
+                continue;
+            };
             let mut plan = scheme.start(&facts, &results(&probes)).unwrap();
             let app = AppView::default();
             let mut view = View {

@@ -20,9 +20,8 @@ const PUBLISHED: [(&str, f64, f64); 5] = [
     ("TR", 0.0, 568.6),
 ];
 
-/// A Titan Xp with these benchmarks, each of three launches.
-fn facts(names: &[&str]) -> Facts {
-    let kernel = KernelFacts {
+fn kernel() -> KernelFacts {
+    KernelFacts {
         name: String::from("kernel"),
         ctas: 1000,
         threads_per_cta: 256,
@@ -33,12 +32,16 @@ fn facts(names: &[&str]) -> Facts {
         shared_bytes_per_cta: 0,
         ctas_per_sm: 8,
         warp_instructions: 1_000_000,
-    };
+    }
+}
+
+/// A Titan Xp with these benchmarks, each of three launches.
+fn facts(names: &[&str]) -> Facts {
     let app = |(id, name): (u16, &&str)| AppFacts {
         app: AppId(id),
         name: (*name).to_owned(),
         arrival: 0,
-        kernels: vec![kernel.clone(); 3],
+        kernels: vec![kernel(); 3],
     };
     Facts {
         sms: 30,

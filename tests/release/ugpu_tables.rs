@@ -53,17 +53,8 @@ impl Study {
     fn read(name: &str) -> Self {
         let runs: Vec<Run> = rows(name);
         let labels: Vec<String> = runs.iter().map(|run| run.label(&runs)).collect();
-        // What all runs have need not be in every row.
-        let every = |(key, value): &(&String, &String)| {
-            runs.iter().all(|run| run.overrides.get(*key) == Some(*value))
-        };
-        let first = runs.iter().flat_map(|run| &run.overrides).filter(every);
-        let common: BTreeMap<String, String> =
-            first.map(|(key, value)| (key.clone(), value.clone())).collect();
-        let common: Vec<(&String, &String)> = common.iter().collect();
         let labelled = |(run, scheme): (Run, String)| {
-            let own = run.overrides.iter().filter(|setting| !common.contains(setting));
-            let settings = own.map(|(key, value)| format!("; `{key}={value}`"));
+            let settings = run.overrides.iter().map(|(key, value)| format!("; `{key}={value}`"));
             let mix = listed(&run.mix, " + ") + &settings.collect::<String>();
             Labelled { mix, scheme, run }
         };

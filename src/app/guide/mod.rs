@@ -51,6 +51,7 @@ topics! {
     tutorial, "turn a folder of traces into a figure of two schemes, in 15 minutes";
     tracing, "trace your own programs, convert the traces, choose a part of them";
     machines, "choose a GPU, change it, write your own and check it";
+    profiles, "validate a machine with your card: compare with ncu and nsys";
     sharing, "run applications together on one GPU, or work off a queue of them";
     schemes, "choose a sharing scheme: the idea, parameters and paper of each";
     sweeps, "run a whole evaluation from a plan, on one computer or with Slurm";

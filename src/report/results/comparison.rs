@@ -286,9 +286,10 @@ fn compare(
     let share = if row.mean_per_launch { count } else { 1.0 };
     let pair = |quantity: Quantity| {
         let reference = quantity.of_reference(row, latency)?;
-        let model = match quantity {
-            Quantity::AchievedOccupancy => achieved_occupancy(app, &chosen)?,
-            _ => quantity.of_model(&sums, machine.core_mhz)?,
+        let model = if quantity == Quantity::AchievedOccupancy {
+            achieved_occupancy(app, &chosen)?
+        } else {
+            quantity.of_model(&sums, machine.core_mhz)?
         };
         let model = model / if quantity.adds_up() { share } else { 1.0 };
         Some((quantity, Pair::new(quantity, model, reference)))
