@@ -14,6 +14,7 @@
 //! | [`report`] | records, tables, figures | core |
 //! | [`policy`] | schemes of sharing and their solvers | core |
 //! | [`feed`] | stores and workloads as the machine's instructions | trace, sim, core |
+//! | [`trace_run`] | SASS of CUDA programs, decoded and executed; its `runtime` | trace, core |
 //! | [`sim`] | the machine and its description | core |
 //! | [`trace`] | stores, importers, workloads | core |
 //! | [`core`] | units, instructions, the contract of policy and machine | nothing |
@@ -46,6 +47,7 @@ pub use gpumodel_policy as policy;
 pub use gpumodel_report as report;
 pub use gpumodel_sim as sim;
 pub use gpumodel_trace as trace;
+pub use gpumodel_trace_run as trace_run;
 
 use sim::config::Models;
 

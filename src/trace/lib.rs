@@ -48,6 +48,7 @@ mod error;
 mod filter;
 mod grouped_text;
 mod import;
+mod recorder;
 mod store;
 pub mod workload;
 
@@ -58,6 +59,7 @@ pub use import::{
     ConvertReport, ConvertRequest, Progress, SharedProgress, Silent, convert, convert_workload,
     expand, source_name, sources,
 };
+pub use recorder::{LaunchRecorder, Recorder, WarpRecord};
 pub use store::{
     Command, Cta, CtaTrailingFields, KernelSummary, Store, TraceStatistics, WarpCursor, export,
 };

@@ -17,6 +17,8 @@ mod hangup;
 #[cfg(unix)]
 mod moving;
 #[cfg(target_os = "linux")]
+mod programs;
+#[cfg(target_os = "linux")]
 mod read_only;
 #[cfg(unix)]
 mod slurm;

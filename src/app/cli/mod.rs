@@ -25,6 +25,7 @@ mod stage;
 mod sweep;
 mod synth;
 mod tables;
+mod trace;
 mod traces;
 
 use std::error::Error;
@@ -66,6 +67,7 @@ enum Verb {
     Plot(plot::Arguments),
     Machine(machine::Arguments),
     Scheme(scheme::Arguments),
+    Trace(trace::Arguments),
     Synth(synth::Arguments),
     Dram(dram::Arguments),
     Guide(guide::Arguments),
@@ -126,6 +128,7 @@ fn run(verb: Verb) -> Outcome {
         Verb::Plot(arguments) => plot::run(arguments),
         Verb::Machine(arguments) => machine::run(arguments),
         Verb::Scheme(arguments) => scheme::run(arguments),
+        Verb::Trace(arguments) => trace::run(arguments),
         Verb::Synth(arguments) => synth::run(arguments),
         Verb::Dram(arguments) => dram::run(arguments),
         Verb::Guide(arguments) => guide::run(&arguments),

@@ -50,6 +50,7 @@ macro_rules! topics {
 topics! {
     tutorial, "turn a folder of traces into a figure of two schemes, in 15 minutes";
     tracing, "trace your own programs, convert the traces, choose a part of them";
+    programs, "trace a CUDA program on a computer without a GPU";
     machines, "choose a GPU, change it, write your own and check it";
     profiles, "validate a machine with your card: compare with ncu and nsys";
     sharing, "run applications together on one GPU, or work off a queue of them";

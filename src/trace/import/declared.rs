@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gpumodel_core::isa::{Access, Code};
+use gpumodel_core::isa::{Access, Code, Launch};
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 use rayon::prelude::*;
 
@@ -56,6 +56,16 @@ pub fn convert_workload(
     Ok(report)
 }
 
+/// The launch as its header says it, and the header, for a launch that `gpumodel trace` runs.
+///
+/// # Errors
+/// When the name or the dimensions are none that a trace may have.
+pub(crate) fn header_of(launch: &Launch, path: &Path) -> Result<(Launch, String), TraceError> {
+    let text = workload::header(launch, "trace");
+    let header = header::read(text.as_bytes()).map_err(|fault| fault.in_file(path, 1))?;
+    Ok((header.launch, header.text))
+}
+
 /// Warp instructions of a round, about: then complete CTAs are packed.
 const ROUND_INSTRUCTIONS: usize = 1 << 19;
 /// No CTA is begun while so many are held.
@@ -76,7 +86,7 @@ struct LaunchSource<'a> {
 impl<'a> LaunchSource<'a> {
     fn new(workload: &'a Workload, kernel: &'a Kernel, launch: usize) -> Result<Self, TraceError> {
         let name = PathBuf::from(format!("synth:{}, launch {}", workload.name(), launch + 1));
-        let header = header::read(workload::header(kernel.launch()).as_bytes());
+        let header = header::read(workload::header(kernel.launch(), "synth").as_bytes());
         let header = header.map_err(|fault| fault.in_file(&name, 1))?;
         let statics = Arc::new(statics(&kernel.code()));
         Ok(Self { workload, kernel, name, header, statics })

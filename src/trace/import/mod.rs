@@ -29,6 +29,7 @@ use list::{Plan, Step};
 use source::{Source, TextBlock};
 
 pub use declared::convert_workload;
+pub(crate) use declared::header_of;
 pub use list::sources;
 pub use request::{ConvertReport, ConvertRequest, Progress, SharedProgress, Silent};
 pub use source_name::source_name;

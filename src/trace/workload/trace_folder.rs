@@ -172,14 +172,14 @@ pub(crate) fn cta_bytes(workload: &Workload, kernel: &Kernel) -> Result<u64, Wor
     Ok(to_u64(text.text.len()))
 }
 
-/// The text before the first CTA of a launch.
-pub(crate) fn header(launch: &Launch) -> String {
+/// The text before the first CTA of a launch, which the verb `writer` writes.
+pub(crate) fn header(launch: &Launch, writer: &str) -> String {
     let mut text = String::new();
-    write_header(&mut text, launch).expect("a String takes everything");
+    write_header(&mut text, launch, writer).expect("a String takes everything");
     text
 }
 
-fn write_header(text: &mut String, launch: &Launch) -> std::fmt::Result {
+fn write_header(text: &mut String, launch: &Launch, writer: &str) -> std::fmt::Result {
     writeln!(text, "-kernel name = {}", launch.name)?;
     writeln!(text, "-kernel id = {}", launch.id)?;
     writeln!(text, "-grid dim = {}", launch.grid)?;
@@ -190,7 +190,7 @@ fn write_header(text: &mut String, launch: &Launch) -> std::fmt::Result {
     writeln!(text, "-cuda stream id = {}", launch.stream)?;
     writeln!(text, "-shmem base_addr = {:#018x}", launch.shared_window)?;
     writeln!(text, "-local mem base_addr = {:#018x}", launch.local_window)?;
-    writeln!(text, "-nvbit version = none (gpumodel synth)")?;
+    writeln!(text, "-nvbit version = none (gpumodel {writer})")?;
     writeln!(text, "-accelsim tracer version = 5")?;
     writeln!(text, "-enable lineinfo = 0")?;
     // The tracer's own comment, with its spelling; then two blank lines of its.
@@ -233,7 +233,7 @@ impl<'a> KernelText<'a> {
         out: &mut dyn Write,
         report: &mut FolderReport,
     ) -> Result<(), Halt> {
-        self.text = header(kernel.launch()).into_bytes();
+        self.text = header(kernel.launch(), "synth").into_bytes();
         for ordinal in 0..kernel.cta_count() {
             self.cta(&kernel.cta(ordinal)).map_err(Halt::Workload)?;
             report.text_bytes += to_u64(self.text.len());

@@ -1,0 +1,117 @@
+//! `gpumodel trace`: a CUDA program, run without a GPU, to a store.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use gpumodel_core::units::{FolderPurpose, Scratch};
+use gpumodel_trace::{ConvertRequest, Filter, Store, export, source_name};
+use gpumodel_trace_run::request::Request;
+use gpumodel_trace_run::{Outcome as Run, Session, nvdisasm};
+
+use super::options::FilterArguments;
+use super::output::alert;
+use super::traces::replace_traces;
+use super::{Outcome, message};
+use crate::trace_device::device;
+
+/// Runs a CUDA program without a GPU and records its launches.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "EXAMPLES:\n  \
+    nvcc -arch=sm_80 -cudart shared app.cu -o app\n  \
+    gpumodel trace -o app.gpt -- ./app 1024\n  \
+    gpumodel trace -o app.gpt --device h100 --names 'gemm' -- ./app 1024\n  \
+    gpumodel trace -o app-text --to traceg -- ./app\n\n\
+    `gpumodel guide programs` says how programs are compiled and what is supported.")]
+pub(crate) struct Arguments {
+    /// The store to write, or the folder of --to traceg
+    #[arg(short, long, value_name = "OUT.gpt")]
+    output: PathBuf,
+    /// What to write: a store, or a folder of grouped traces and their list
+    #[arg(long, value_enum, default_value_t = OutputFormat::Store)]
+    to: OutputFormat,
+    /// The machine whose properties the program sees
+    #[arg(long, value_name = "M", default_value = "a100")]
+    device: PathBuf,
+    /// Folder of machines and models that override the built-in ones
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
+    #[command(flatten)]
+    filter: FilterArguments,
+    /// The nvdisasm of the toolkit that compiled the program [default: on PATH, next to nvcc]
+    #[arg(long, value_name = "FILE")]
+    nvdisasm: Option<PathBuf>,
+    /// Writes into a folder with other contents, which stay where no name is the same
+    #[arg(long)]
+    force: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum OutputFormat {
+    Store,
+    Traceg,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let output = &arguments.output;
+    if matches!(arguments.to, OutputFormat::Traceg) {
+        FolderPurpose::Traces.check(output, arguments.force)?;
+    }
+    let models = crate::models(arguments.models.as_deref())?;
+    let machine = models.machine(arguments.device.as_os_str(), &[])?;
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let scratch = Scratch::create(parent.unwrap_or(Path::new(".")))?;
+    let folder = std::path::absolute(scratch.path())?;
+    let (program, rest) = arguments.program.split_first().ok_or("no program")?;
+    let filter = Filter::from(arguments.filter);
+    let word = |name| filter.words().into_iter().find(|(key, _)| *key == name).map(|(_, v)| v);
+    let request = Request {
+        output: folder.join("trace.gpt"),
+        source: source_name(Path::new(program)),
+        nvdisasm: nvdisasm(arguments.nvdisasm.as_deref())?,
+        device: device(&machine.machine),
+        kernels: word("kernels"),
+        names: word("names"),
+        ctas: word("ctas"),
+    };
+    let run = Session { program, arguments: rest, folder: &folder }.run(&request)?;
+    let store = match arguments.to {
+        OutputFormat::Store => {
+            std::fs::rename(&request.output, output)?;
+            output.display().to_string()
+        }
+        OutputFormat::Traceg => {
+            text(output, &request.output)?;
+            output.display().to_string()
+        }
+    };
+    Ok(report(&run, &store))
+}
+
+/// Writes the store at `store` as text.
+fn text(output: &Path, store: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let store = Store::open(store)?;
+    let request = ConvertRequest { output: output.to_path_buf(), ..ConvertRequest::default() };
+    replace_traces(output, || export(&store, &request))?;
+    Ok(())
+}
+
+#[allow(clippy::cast_precision_loss, reason = "for people")]
+fn report(run: &Run, store: &str) -> ExitCode {
+    let answer = &run.answer;
+    let speed = answer.instructions as f64 / answer.seconds.max(1e-9) / 1e6;
+    message(format_args!(
+        "{} launch(es), {} recorded: {} warp instructions in {:.2} s ({speed:.1} million per \
+         second), in {store}",
+        answer.launches, answer.recorded, answer.instructions, answer.seconds
+    ));
+    if run.status.success() {
+        return ExitCode::SUCCESS;
+    }
+    alert(format_args!("warning: the program itself failed ({})", run.status));
+    ExitCode::from(1)
+}

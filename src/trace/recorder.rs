@@ -1,0 +1,259 @@
+//! A store that is written while a program runs: launches and copies in the program's order,
+//! CTA by CTA, with no text between.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gpumodel_core::isa::{Access, Instruction, Launch};
+use gpumodel_core::memory_copy::MemoryCopy;
+use gpumodel_core::units::{Dim3, to_u32, to_usize};
+
+use crate::error::TraceError;
+use crate::filter::{CtaSelector, Filter};
+use crate::import::header_of;
+use crate::store::Command;
+use crate::store::chunk_writer::{KernelWriter, MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
+use crate::store::records::{AddressList, Batch, Block, Piece, Record, Static};
+use crate::store::writer::StoreWriter;
+
+/// CTAs are packed and written after so many warp instructions.
+const ROUND_INSTRUCTIONS: usize = 1 << 21;
+
+/// A store that grows by launches and copies.
+#[derive(Debug)]
+pub struct Recorder {
+    writer: StoreWriter,
+    path: PathBuf,
+    filter: Filter,
+}
+
+impl Recorder {
+    /// Starts the store `path` of the program `source`: it appears under its name when it is
+    /// finished. Launches and CTAs that `filter` does not take are left out.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn create(path: &Path, source: &str, filter: Filter) -> Result<Self, TraceError> {
+        let writer = StoreWriter::create(path)?.named(Some(source.to_owned()));
+        Ok(Self { writer, path: path.to_path_buf(), filter })
+    }
+
+    /// Appends a copy.
+    pub fn copy(&mut self, copy: MemoryCopy) {
+        self.writer.command(Command::Copy(copy));
+    }
+
+    /// Begins a launch of `code`; none when the filter does not take it.
+    ///
+    /// # Errors
+    /// When its name or dimensions are none that a trace may have.
+    pub fn launch(
+        &mut self,
+        launch: &Launch,
+        opcodes: &[String],
+        code: &[Instruction],
+    ) -> Result<Option<LaunchRecorder<'_>>, TraceError> {
+        if !self.filter.takes(launch) {
+            return Ok(None);
+        }
+        let header = header_of(launch, &self.path)?;
+        let index = self.writer.kernel(&header.0, &header.1);
+        self.writer.command(Command::Kernel(index));
+        Ok(Some(LaunchRecorder {
+            kernel: KernelWriter::new(&mut self.writer, launch.grid),
+            statics: Arc::new(statics(opcodes, code)),
+            selector: CtaSelector::new(self.filter.ctas.clone()),
+            path: &self.path,
+            waiting: 0,
+        }))
+    }
+
+    /// Writes the index and lets the store appear; returns its size in bytes.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn finish(self) -> Result<u64, TraceError> {
+        self.writer.finish()
+    }
+}
+
+fn statics(opcodes: &[String], code: &[Instruction]) -> Vec<Static> {
+    code.iter()
+        .map(|one| Static {
+            pc: one.pc,
+            opcode: opcodes[to_usize(one.opcode)].as_str().into(),
+            destinations: one.destinations.clone(),
+            sources: one.sources.clone(),
+            width: one.width,
+            immediates: one.immediates.clone(),
+            line: one.line,
+        })
+        .collect()
+}
+
+/// The launch that is being recorded.
+pub struct LaunchRecorder<'w> {
+    kernel: KernelWriter<'w>,
+    statics: Arc<Vec<Static>>,
+    selector: CtaSelector,
+    path: &'w Path,
+    waiting: usize,
+}
+
+impl LaunchRecorder<'_> {
+    /// Whether the CTA of that number, x fastest, is recorded; ask in ascending order.
+    pub fn takes(&mut self, number: u64) -> bool {
+        self.selector.block(number)
+    }
+
+    /// Appends a CTA; in ascending order, x fastest.
+    ///
+    /// # Errors
+    /// When it has too many records, or the file cannot be written.
+    pub fn cta(&mut self, position: Dim3, warps: Vec<WarpRecord>) -> Result<(), TraceError> {
+        let mut batch = Batch::of(&self.statics);
+        let ranges: Vec<_> = warps.iter().map(|warp| warp.join(&mut batch)).collect();
+        if batch.records.len() > MOST_CTA_INSTRUCTIONS || batch.bytes() > MOST_CTA_BYTES {
+            return Err(TraceError::Request(format!(
+                "{}: CTA {position}: more than {MOST_CTA_INSTRUCTIONS} instructions or {} MiB of \
+                 records in a thread block; record fewer with --kernels, --names or --ctas",
+                self.path.display(),
+                MOST_CTA_BYTES >> 20
+            )));
+        }
+        self.waiting += batch.records.len();
+        let (batch, numbers) = (Arc::new(batch), Arc::new(Vec::new()));
+        let pieces = |(records, access): (Range<usize>, usize)| -> Vec<Piece> {
+            if records.is_empty() {
+                return Vec::new();
+            }
+            let (batch, numbers) = (Arc::clone(&batch), Arc::clone(&numbers));
+            vec![Piece { batch, numbers, records, access }]
+        };
+        let warps = ranges.into_iter().map(pieces).collect();
+        let mut block = Block { position, warps, note: Vec::new() };
+        self.kernel.number(&mut block);
+        self.kernel.push(block);
+        if self.waiting > ROUND_INSTRUCTIONS {
+            self.waiting = 0;
+            self.kernel.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the launch; returns its CTAs.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn end(self) -> Result<u64, TraceError> {
+        self.kernel.end(0, 0)
+    }
+}
+
+/// What one warp executed, in its order.
+#[derive(Debug, Default)]
+pub struct WarpRecord {
+    records: Vec<Record>,
+    accesses: Vec<AddressList>,
+    deltas: Vec<i64>,
+}
+
+impl WarpRecord {
+    /// Appends an execution of the static instruction `number` by the lanes of `mask`.
+    pub fn push(&mut self, number: u32, mask: u32) {
+        self.records.push(Record { number, mask });
+    }
+
+    /// Appends the addresses of the instruction pushed last, one that has a width.
+    pub fn access(&mut self, access: &Access) {
+        let list = AddressList::of(access, &mut self.deltas);
+        self.accesses.push(list);
+    }
+
+    /// How many executions there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Appends all of it to `batch`; returns its records and its first access there.
+    fn join(&self, batch: &mut Batch) -> (Range<usize>, usize) {
+        let (first, access) = (batch.records.len(), batch.accesses.len());
+        let deltas = to_u32(batch.deltas.len());
+        batch.records.extend_from_slice(&self.records);
+        batch.deltas.extend_from_slice(&self.deltas);
+        let moved = self.accesses.iter().map(|one| {
+            let mut one = *one;
+            one.deltas += deltas;
+            one
+        });
+        batch.accesses.extend(moved);
+        (first..batch.records.len(), access)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Recorder, WarpRecord};
+    use crate::filter::Filter;
+    use crate::store::Store;
+    use gpumodel_core::isa::{Access, Instruction, Launch};
+    use gpumodel_core::units::Dim3;
+
+    fn instruction(pc: u64, opcode: u32, width: u8) -> Instruction {
+        Instruction {
+            pc,
+            opcode,
+            destinations: Box::default(),
+            sources: Box::default(),
+            width,
+            immediates: Box::new([0]),
+            line: None,
+        }
+    }
+
+    #[test]
+    fn what_is_recorded_is_in_the_store() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("made.gpt");
+        let mut recorder = Recorder::create(&path, "a", Filter::default()).unwrap();
+        let dim = |x| Dim3::from([x, 1, 1]);
+        let launch = Launch {
+            name: "k".into(),
+            id: 1,
+            grid: dim(2),
+            block: dim(64),
+            registers: 8,
+            binary_version: 80,
+            ..Launch::default()
+        };
+        let opcodes = ["LDG.E".to_owned(), "EXIT".to_owned()];
+        let code = [instruction(0, 0, 4), instruction(16, 1, 0)];
+        let mut kernel = recorder.launch(&launch, &opcodes, &code).unwrap().unwrap();
+        let mut access = Access::default();
+        access.set(3, &std::array::from_fn(|lane| 4096 + 8 * lane as u64));
+        for cta in 0..2 {
+            let mut warps = vec![WarpRecord::default(), WarpRecord::default()];
+            warps[1].push(0, 3);
+            warps[1].access(&access);
+            warps[1].push(1, u32::MAX);
+            kernel.cta(Dim3 { x: cta, y: 0, z: 0 }, warps).unwrap();
+        }
+        assert_eq!(kernel.end().unwrap(), 2);
+        recorder.finish().unwrap();
+        let store = Store::open(&path).unwrap();
+        let mut warp = store.cta(0, 1).unwrap().warp(1);
+        assert!(warp.next_segment().is_some());
+        let mut read = Access::default();
+        warp.access(&mut read);
+        assert_eq!((read.base, read.stride, read.mask), (4096, 8, 3));
+        assert_eq!(store.kernel(0).launch(), launch);
+    }
+}

@@ -1,0 +1,256 @@
+//! A cubin as the executor needs it: one image of code with its addresses resolved, kernels,
+//! constant banks and variables.
+
+use std::collections::BTreeMap;
+
+use super::elf::{Elf, Relocation, Section};
+use super::parameters::{parameters, stack_bytes};
+use crate::error::RunError;
+
+/// Relocation types of NVIDIA's ELF files.
+const ABS_32: u32 = 1;
+const ABS_64: u32 = 2;
+const ABS_32_LO_20: u32 = 43;
+const ABS_32_HI_20: u32 = 44;
+const ABS_32_LO_32: u32 = 56;
+const ABS_32_HI_32: u32 = 57;
+
+/// A kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its mangled name.
+    pub name: String,
+    /// Where its code begins in [`Module::image`].
+    pub start: u64,
+    /// Bytes of its code.
+    pub size: u64,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Static shared bytes of a CTA.
+    pub shared_bytes: u32,
+    /// Bytes of stack of a thread.
+    pub stack_bytes: u32,
+    /// Where parameters begin in constant bank 0.
+    pub parameter_base: u32,
+    /// Offset from there, and bytes, of each parameter.
+    pub parameters: Vec<(u32, u32)>,
+    /// Constant banks by number; bank 0 without parameters.
+    pub banks: BTreeMap<u8, Vec<u8>>,
+}
+
+/// A variable of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its mangled name.
+    pub name: String,
+    /// Offset in the module's variables, or in constant bank 3.
+    pub offset: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// It lies in constant bank 3.
+    pub constant: bool,
+}
+
+/// A cubin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// All code, function after function.
+    pub image: Vec<u8>,
+    /// The kernels.
+    pub functions: Vec<Function>,
+    /// First contents of the variables in device memory.
+    pub globals: Vec<u8>,
+    /// The variables.
+    pub variables: Vec<Variable>,
+    /// Constant bank 3, which all functions share and the host writes.
+    pub constants: Vec<u8>,
+}
+
+/// Reads a module.
+struct Reader<'a> {
+    elf: Elf<'a>,
+    /// Per section where it begins: of code in the image, of variables in device memory.
+    starts: Vec<u64>,
+    /// The sections with their addresses filled in.
+    contents: Vec<Vec<u8>>,
+}
+
+impl Module {
+    /// Bytes of the variables of `cubin` in device memory.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn global_bytes(cubin: &[u8]) -> Result<u64, RunError> {
+        let elf = Elf::read(cubin).ok_or_else(damaged)?;
+        let (_, bytes) = place(&elf, is_global, 0);
+        Ok(bytes)
+    }
+
+    /// Reads `cubin`, whose variables lie at `base` in device memory.
+    ///
+    /// # Errors
+    /// When it is damaged, or needs what is not supported.
+    pub fn read(cubin: &[u8], base: u64) -> Result<Self, RunError> {
+        let elf = Elf::read(cubin).ok_or_else(damaged)?;
+        if elf.sections.iter().map(|one| one.size).sum::<usize>() > 1 << 30 {
+            return Err(RunError::code("the program's device code has more than 1 GiB"));
+        }
+        let (code, code_bytes) = place(&elf, is_code, 0);
+        let (globals, global_bytes) = place(&elf, is_global, base);
+        let starts = code.iter().zip(&globals).map(|(code, data)| code.or(*data)).collect();
+        let starts: Vec<Option<u64>> = starts;
+        let starts: Vec<u64> = starts.into_iter().map(Option::unwrap_or_default).collect();
+        let contents = elf.sections.iter().map(|one| one.bytes.to_vec()).collect();
+        let mut reader = Reader { elf, starts, contents };
+        for relocation in reader.elf.relocations.clone() {
+            reader.relocate(relocation)?;
+        }
+        Ok(Self {
+            image: reader.gather(is_code, 0, code_bytes),
+            globals: reader.gather(is_global, base, global_bytes - base),
+            functions: reader.functions(),
+            variables: reader.variables(base),
+            constants: reader.constants(),
+        })
+    }
+}
+
+fn damaged() -> RunError {
+    RunError::code("a cubin of the program is damaged")
+}
+
+fn is_code(section: &Section<'_>) -> bool {
+    section.name.starts_with(".text.")
+}
+
+fn is_global(section: &Section<'_>) -> bool {
+    section.name.starts_with(".nv.global")
+}
+
+/// Where sections that are `taken` begin from `at` on, and the end of the last.
+fn place(elf: &Elf<'_>, taken: fn(&Section<'_>) -> bool, mut at: u64) -> (Vec<Option<u64>>, u64) {
+    let mut starts = vec![None; elf.sections.len()];
+    for (section, start) in elf.sections.iter().zip(&mut starts) {
+        if taken(section) {
+            at = at.next_multiple_of(section.align.clamp(128, 1 << 20) as u64);
+            *start = Some(at);
+            at = at.saturating_add(section.size as u64);
+        }
+    }
+    (starts, at)
+}
+
+impl Reader<'_> {
+    fn relocate(&mut self, relocation: Relocation) -> Result<(), RunError> {
+        let Relocation { section, offset, kind, symbol, addend } = relocation;
+        let Some(target) = self.elf.sections.get(section) else { return Ok(()) };
+        // Debugging information needs no addresses here.
+        if target.name.starts_with(".debug") || target.name.starts_with(".nv.info") {
+            return Ok(());
+        }
+        let symbol = self.elf.symbols.get(symbol).ok_or_else(damaged)?;
+        let start = self.starts.get(symbol.section).copied().unwrap_or(0);
+        let value = start.wrapping_add(symbol.value).wrapping_add(addend.unwrap_or(0));
+        let bytes = &mut self.contents[section];
+        let written = match kind {
+            ABS_32 => put(bytes, offset, &value.to_le_bytes()[..4]),
+            ABS_64 => put(bytes, offset, &value.to_le_bytes()),
+            ABS_32_LO_20 | ABS_32_LO_32 => put(bytes, offset + 4, &value.to_le_bytes()[..4]),
+            ABS_32_HI_20 | ABS_32_HI_32 => put(bytes, offset + 4, &value.to_le_bytes()[4..]),
+            _ => {
+                return Err(RunError::code(format!(
+                    "the program's code refers to `{}` by relocation type {kind} in section `{}`, \
+                     which is not supported; compile without -rdc=true",
+                    symbol.name, self.elf.sections[section].name
+                )));
+            }
+        };
+        written.ok_or_else(damaged)
+    }
+
+    fn gather(&self, taken: fn(&Section<'_>) -> bool, base: u64, size: u64) -> Vec<u8> {
+        let mut all = vec![0; usize::try_from(size).unwrap_or(0)];
+        for (index, section) in self.elf.sections.iter().enumerate() {
+            let start = usize::try_from(self.starts[index].wrapping_sub(base)).unwrap_or(0);
+            if taken(section) {
+                put(&mut all, start, &self.contents[index]);
+            }
+        }
+        all
+    }
+
+    fn named(&self, name: &str) -> Option<usize> {
+        self.elf.sections.iter().position(|section| section.name == name)
+    }
+
+    fn constants(&self) -> Vec<u8> {
+        self.named(".nv.constant3").map_or(Vec::new(), |at| self.contents[at].clone())
+    }
+
+    fn functions(&self) -> Vec<Function> {
+        let sections = self.elf.sections.iter().enumerate();
+        sections
+            .filter_map(|(index, section)| {
+                let name = section.name.strip_prefix(".text.")?;
+                self.named(&format!(".nv.info.{name}")).map(|info| self.function(index, info, name))
+            })
+            .collect()
+    }
+
+    fn function(&self, index: usize, info: usize, name: &str) -> Function {
+        let section = &self.elf.sections[index];
+        let shared = self.named(&format!(".nv.shared.{name}"));
+        let shared = shared.map_or(0, |at| self.elf.sections[at].size);
+        let mut banks = BTreeMap::new();
+        for (at, bank) in self.elf.sections.iter().enumerate() {
+            let Some(rest) = bank.name.strip_prefix(".nv.constant") else { continue };
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            let (number, owner) = rest.split_at(digits);
+            if owner.is_empty() || owner.strip_prefix('.') == Some(name) {
+                banks.extend(number.parse::<u8>().ok().map(|n| (n, self.contents[at].clone())));
+            }
+        }
+        let read = parameters(self.elf.sections[info].bytes);
+        let symbol = self.elf.symbols.iter().rposition(|s| s.name == name && s.section == index);
+        let common = self.named(".nv.info").map(|at| self.elf.sections[at].bytes);
+        let stack = common.zip(symbol).map_or(0, |(info, symbol)| stack_bytes(info, symbol));
+        Function {
+            name: name.to_owned(),
+            start: self.starts[index],
+            size: section.size as u64,
+            registers: section.info >> 24,
+            shared_bytes: u32::try_from(shared).unwrap_or(u32::MAX),
+            stack_bytes: stack,
+            parameter_base: read.base,
+            parameters: read.list,
+            banks,
+        }
+    }
+
+    fn variables(&self, base: u64) -> Vec<Variable> {
+        let named = |symbol: &&super::elf::Symbol<'_>| symbol.size > 0;
+        self.elf
+            .symbols
+            .iter()
+            .filter(named)
+            .filter_map(|symbol| {
+                let section = self.elf.sections.get(symbol.section)?;
+                let constant = section.name == ".nv.constant3";
+                (constant || is_global(section)).then(|| Variable {
+                    name: symbol.name.to_owned(),
+                    offset: match constant {
+                        true => symbol.value,
+                        false => self.starts[symbol.section] + symbol.value - base,
+                    },
+                    bytes: symbol.size,
+                    constant,
+                })
+            })
+            .collect()
+    }
+}
+
+fn put(bytes: &mut [u8], at: usize, new: &[u8]) -> Option<()> {
+    bytes.get_mut(at..at.checked_add(new.len())?)?.copy_from_slice(new);
+    Some(())
+}

@@ -1,0 +1,281 @@
+//! Where lanes go: branches, convergence, calls, barriers and the end.
+
+use super::lanes::{From, Scope, each, mask_of};
+use super::warp::{Split, Wait, Warp};
+use crate::error::RunError;
+use crate::sass::{Control, CtaBarrier, Guard, Step};
+
+/// Instructions of a split before another one of its warp has its turn.
+const SPLIT_TURN: u64 = 1 << 10;
+
+impl Scope<'_> {
+    /// Runs the warp until all its lanes wait or have ended, or for `turn` instructions.
+    pub(super) fn run(&mut self, turn: u64) -> Result<(), RunError> {
+        let end = self.warp.executed + turn;
+        while self.warp.executed < end {
+            let Some(index) = self.warp.splits.iter().position(|s| s.wait == Wait::Ready) else {
+                return Ok(());
+            };
+            // The one that is ready goes first; the others wait for their turn.
+            self.warp.splits.swap(0, index);
+            let limit = end.min(self.warp.executed + SPLIT_TURN);
+            while self.warp.executed < limit
+                && self.warp.splits.first().is_some_and(|split| split.wait == Wait::Ready)
+            {
+                if self.step()? {
+                    break;
+                }
+            }
+            if self.warp.splits.len() > 1 && self.warp.executed >= limit {
+                self.warp.splits.rotate_left(1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes an instruction of the first split; whether another one may be first now.
+    #[inline]
+    fn step(&mut self) -> Result<bool, RunError> {
+        let Split { at, mask: active, .. } = self.warp.splits[0];
+        let code = self.grid.code;
+        let Some(instruction) = code.instructions.get(at) else {
+            return Err(self.grid.fault(at, "there is no code".into()));
+        };
+        self.active = active;
+        let mask = match instruction.guard {
+            Guard::ALWAYS => active,
+            guard => active & self.holds(guard),
+        };
+        self.warp.executed += 1;
+        match &instruction.step {
+            Step::Compute(action) => {
+                action(self, mask).map_err(|what| self.grid.fault(at, self.at(&what)))?;
+                self.warp.note(at, instruction, mask);
+                self.warp.splits[0].at = at + 1;
+                Ok(false)
+            }
+            Step::Control(control) => {
+                self.warp.note(at, instruction, mask);
+                self.control(control, at, mask)
+                    .map_err(|what| self.grid.fault(at, self.at(&what)))?;
+                Ok(true)
+            }
+            Step::Unknown(what) => Err(self.grid.fault(at, what.clone())),
+        }
+    }
+
+    fn at(&self, what: &str) -> String {
+        format!("CTA {}, warp {}: {what}", self.position, self.warp.number)
+    }
+
+    fn control(&mut self, control: &Control, at: usize, mask: u32) -> Result<(), String> {
+        let next = at + 1;
+        match control {
+            Control::Branch { target, also } => {
+                let taken = also.map_or(mask, |guard| mask & self.holds(guard));
+                self.part(next, taken, *target);
+            }
+            Control::BranchWhen { target, mask: of, together } => {
+                let all = self.all_here(*of);
+                self.part(next, if all == *together { mask } else { 0 }, *target);
+            }
+            Control::Jump { address, base } => self.jump(next, mask, *address, *base),
+            Control::Exit => self.exit(next, mask),
+            Control::Push { barrier } => {
+                for lane in each(self.active & mask) {
+                    self.warp.barriers[*barrier][lane] = self.active & mask;
+                }
+                self.warp.splits[0].at = next;
+            }
+            Control::Converge { barrier } => self.converge(*barrier, next, mask),
+            Control::Break { barrier, when } => {
+                let leaving = mask & self.holds(*when);
+                self.leave(*barrier, leaving);
+                self.warp.splits[0].at = next;
+                self.warp.meet();
+            }
+            Control::Sync { mask: of } => self.sync(*of, next, mask),
+            Control::Barrier(barrier) => self.cta_barrier(barrier, next, mask)?,
+            Control::Yield => {
+                self.warp.splits[0].at = next;
+                self.warp.splits.rotate_left(1);
+            }
+            Control::Trap => {
+                if mask != 0 {
+                    return Err("the kernel trapped, as a failed assert does".into());
+                }
+                self.warp.splits[0].at = next;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all lanes of a mask that have not ended are here.
+    fn all_here(&self, of: From) -> bool {
+        let first = self.active.trailing_zeros() as usize % 32;
+        let wanted = self.get(of)[first] & self.warp.alive;
+        self.active & wanted == wanted
+    }
+
+    /// Lanes of `taken` go to `target`, the others on to `next`.
+    fn part(&mut self, next: usize, taken: u32, target: usize) {
+        let split = &mut self.warp.splits[0];
+        let others = split.mask & !taken;
+        match (taken, others) {
+            (0, _) => split.at = next,
+            (_, 0) => split.at = target,
+            _ => {
+                (split.at, split.mask) = (next, others);
+                self.warp.splits.push(Split { at: target, mask: taken, wait: Wait::Ready });
+            }
+        }
+    }
+
+    fn jump(&mut self, next: usize, mask: u32, address: From, base: u64) {
+        let to = self.get64(address);
+        let place =
+            |lane: usize| usize::try_from(to[lane].wrapping_add(base) / 16).unwrap_or(usize::MAX);
+        let others = self.active & !mask;
+        self.warp.splits[0] = Split { at: next, mask: others, wait: Wait::Ready };
+        let mut left = mask;
+        while left != 0 {
+            let at = place(left.trailing_zeros() as usize);
+            let same = mask_of(|lane| left >> lane & 1 == 1 && place(lane) == at);
+            self.warp.splits.push(Split { at, mask: same, wait: Wait::Ready });
+            left &= !same;
+        }
+        self.warp.splits.retain(|split| split.mask != 0);
+    }
+
+    fn exit(&mut self, next: usize, mask: u32) {
+        self.warp.alive &= !mask;
+        let split = &mut self.warp.splits[0];
+        split.mask &= !mask;
+        split.at = next;
+        if split.mask == 0 {
+            self.warp.splits.swap_remove(0);
+        }
+        self.warp.meet();
+    }
+
+    fn leave(&mut self, barrier: usize, leaving: u32) {
+        for lanes in self.warp.barriers[barrier].iter_mut() {
+            if *lanes & leaving != 0 {
+                *lanes &= !leaving;
+            }
+        }
+        for split in &mut self.warp.splits {
+            if let Wait::Converge(number, joined) = &mut split.wait
+                && usize::from(*number) == barrier
+                && *joined & leaving != 0
+            {
+                *joined &= !leaving;
+            }
+        }
+        for lane in each(leaving) {
+            self.warp.barriers[barrier][lane] = 0;
+        }
+    }
+
+    fn converge(&mut self, barrier: usize, next: usize, mask: u32) {
+        let wait = |warp: &Warp| {
+            let lane = mask.trailing_zeros() as usize % 32;
+            warp.barriers[barrier][lane] | mask
+        };
+        let joined = wait(self.warp);
+        let split = &mut self.warp.splits[0];
+        let others = split.mask & !mask;
+        split.at = next;
+        if mask == 0 || joined & self.warp.alive & !split.mask == 0 && others == 0 {
+            return;
+        }
+        let number = u8::try_from(barrier).unwrap_or(0);
+        (split.mask, split.wait) = (mask, Wait::Converge(number, joined));
+        if others != 0 {
+            self.warp.splits.push(Split { at: next, mask: others, wait: Wait::Ready });
+        }
+        self.warp.meet();
+    }
+
+    fn sync(&mut self, of: From, next: usize, mask: u32) {
+        let of = self.get(of);
+        let wanted = each(mask).fold(0, |wanted, lane| wanted | of[lane]) & self.warp.alive;
+        let split = &mut self.warp.splits[0];
+        split.at = next;
+        if wanted & !split.mask == 0 {
+            return;
+        }
+        split.wait = Wait::Warp(wanted);
+        self.warp.meet();
+    }
+
+    fn cta_barrier(&mut self, barrier: &CtaBarrier, next: usize, mask: u32) -> Result<(), String> {
+        let first = mask.trailing_zeros() as usize % 32;
+        let number = self.get(barrier.number)[first];
+        let number = u8::try_from(number & 15).unwrap_or(0);
+        let expected = barrier.expected.map_or(0, |from| self.get(from)[first]);
+        let split = &mut self.warp.splits[0];
+        split.at = next;
+        if mask == 0 {
+            return Ok(());
+        }
+        if mask != split.mask {
+            return Err("a barrier under a predicate that not all threads share".into());
+        }
+        if barrier.waits {
+            split.wait = Wait::Cta(number);
+        }
+        if let Some(predicate) = barrier.predicate {
+            self.warp.reduces_all = barrier.all;
+            let holding = (self.holds(predicate) & mask).count_ones();
+            let arrived = &mut self.cta.barriers[usize::from(number)];
+            arrived.holding += holding;
+            arrived.asked += mask.count_ones();
+        }
+        self.cta.arrive(number, self.warp, mask, expected);
+        Ok(())
+    }
+}
+
+impl Warp {
+    /// Lets lanes go on whose partners have all arrived or ended.
+    pub(crate) fn meet(&mut self) {
+        loop {
+            let complete = |split: &Split| self.complete(split.wait);
+            let Some(wait) = self.splits.iter().find(|s| complete(s)).map(|s| s.wait) else {
+                return;
+            };
+            for split in &mut self.splits {
+                let same = match (split.wait, wait) {
+                    (Wait::Converge(one, a), Wait::Converge(other, b)) => one == other && a == b,
+                    (Wait::Warp(_), Wait::Warp(wanted)) => split.mask & wanted != 0,
+                    _ => false,
+                };
+                if same {
+                    split.wait = Wait::Ready;
+                }
+            }
+            self.merge();
+        }
+    }
+
+    fn complete(&self, wait: Wait) -> bool {
+        let waiting = |kind: fn(Wait, Wait) -> bool| {
+            self.splits.iter().filter(|s| kind(s.wait, wait)).fold(0, |all, s| all | s.mask)
+        };
+        match wait {
+            Wait::Ready | Wait::Cta(_) => false,
+            Wait::Converge(_, joined) => {
+                let same = |one: Wait, other: Wait| match (one, other) {
+                    (Wait::Converge(a, x), Wait::Converge(b, y)) => a == b && x == y,
+                    _ => false,
+                };
+                joined & self.alive & !waiting(same) == 0
+            }
+            Wait::Warp(wanted) => {
+                let same = |one: Wait, _: Wait| matches!(one, Wait::Warp(_));
+                wanted & self.alive & !waiting(same) == 0
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A CTA: its warps in turn, each until it waits.
+
+use gpumodel_core::units::{Dim3, WARP_LANES, to_u32};
+use gpumodel_trace::WarpRecord;
+
+use super::barrier::{Arrived, CTA_BARRIERS};
+use super::grid::Grid;
+use super::lanes::Scope;
+use super::warp::Warp;
+use crate::error::RunError;
+
+/// Instructions of a warp before the next one has its turn.
+const TURN: u64 = 1 << 14;
+
+/// What the warps of a CTA share.
+#[derive(Debug)]
+pub(crate) struct CtaState {
+    pub(crate) shared: Vec<u8>,
+    pub(crate) barriers: [Arrived; CTA_BARRIERS],
+}
+
+/// A CTA.
+pub(crate) struct Cta {
+    /// Its number in the grid, x fastest.
+    pub(crate) number: u64,
+    pub(crate) position: Dim3,
+    state: CtaState,
+    pub(crate) warps: Vec<Warp>,
+}
+
+/// How a slice of a CTA ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slice {
+    /// All its threads ended.
+    Done,
+    /// It may go on.
+    More,
+}
+
+impl Cta {
+    /// The CTA of that number.
+    pub(crate) fn new(grid: &Grid<'_>, number: u64, recorded: bool) -> Self {
+        let launch = grid.launch;
+        let threads = u32::try_from(launch.block.count()).unwrap_or(u32::MAX);
+        let warps = (0..threads.div_ceil(32)).map(|warp| {
+            let first = warp * 32;
+            let lanes = (threads - first).min(32);
+            let alive = u32::MAX >> (32 - lanes);
+            let place = |lane: usize| {
+                let number = u64::from(first + to_u32(lane).min(lanes - 1));
+                launch.block.position(number)
+            };
+            let ids = [
+                std::array::from_fn(|lane| place(lane).x),
+                std::array::from_fn(|lane| place(lane).y),
+                std::array::from_fn(|lane| place(lane).z),
+            ];
+            let mut warp = Warp::new(warp, alive, ids, grid.entry);
+            warp.local_bytes = grid.local_bytes;
+            warp.record = recorded.then(WarpRecord::default);
+            warp
+        });
+        let shared = vec![0; usize::try_from(launch.shared_bytes).unwrap_or(0)];
+        Self {
+            number,
+            position: launch.grid.position(number),
+            state: CtaState { shared, barriers: [Arrived::default(); CTA_BARRIERS] },
+            warps: warps.collect(),
+        }
+    }
+
+    /// Runs until about `budget` warp instructions are executed.
+    ///
+    /// # Errors
+    /// When an instruction cannot be executed, or all warps wait for ever.
+    pub(crate) fn run(&mut self, grid: &Grid<'_>, budget: u64) -> Result<Slice, RunError> {
+        let mut left = budget;
+        loop {
+            let mut progress = false;
+            for index in 0..self.warps.len() {
+                if self.warps[index].alive == 0 {
+                    continue;
+                }
+                let (state, position) = (&mut self.state, self.position);
+                let warp = &mut self.warps[index];
+                let before = warp.executed;
+                Scope { warp, cta: state, grid, position, active: 0 }.run(TURN)?;
+                let done = self.warps[index].executed - before;
+                progress |= done > 0;
+                left = left.saturating_sub(done);
+            }
+            if self.warps.iter().all(|warp| warp.alive == 0) {
+                return Ok(Slice::Done);
+            }
+            progress |= self.state.release(&mut self.warps);
+            if !progress {
+                return Err(self.stuck(grid));
+            }
+            if left == 0 {
+                return Ok(Slice::More);
+            }
+        }
+    }
+
+    fn stuck(&self, grid: &Grid<'_>) -> RunError {
+        let at = self.warps.iter().find_map(|warp| warp.splits.first()).map_or(0, |s| s.at);
+        grid.fault(
+            at,
+            format!(
+                "CTA {}: all warps wait, and none can go on; a barrier is not reached by all \
+                 threads",
+                self.position
+            ),
+        )
+    }
+}
+
+/// Lanes of a warp, to say how many there are.
+const _: () = assert!(WARP_LANES == 32);

@@ -1,0 +1,216 @@
+//! A launch: its constants, its CTAs one after the other, its records in order.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use gpumodel_core::isa::Launch;
+use gpumodel_core::units::Dim3;
+use gpumodel_trace::{LaunchRecorder, WarpRecord};
+
+use super::cta::{Cta, Slice};
+use super::memory::{LOCAL_WINDOW, Memory, SHARED_WINDOW};
+use crate::cubin::Function;
+use crate::error::RunError;
+use crate::sass::Code;
+
+/// Warp instructions of a CTA before the next one begins.
+const SLICE: u64 = 1 << 22;
+/// The same where all CTAs of a launch are there at once.
+const COOPERATIVE_SLICE: u64 = 1 << 16;
+/// Places in constant bank 0.
+const BLOCK: usize = 0;
+const GRID: usize = 0xc;
+const SHARED: usize = 0x18;
+const LOCAL: usize = 0x20;
+const STACK: usize = 0x28;
+/// Where the barrier of a cooperative launch lies: the halves of its address.
+const WORKSPACE: [usize; 2] = [0x8c, 0x90];
+/// The same from compute capability 9 on, where parameters begin here.
+const LATE_WORKSPACE: [usize; 2] = [0x44, 0x48];
+const LATE_PARAMETERS: u32 = 0x210;
+/// Bytes that a cooperative launch needs for its barrier.
+pub const WORKSPACE_BYTES: u64 = 64;
+/// Most constant banks.
+const BANKS: usize = 32;
+
+/// What is launched.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchRequest<'a> {
+    /// As the trace says it.
+    pub launch: &'a Launch,
+    /// The code of the kernel's module.
+    pub code: &'a Code,
+    /// The kernel.
+    pub function: &'a Function,
+    /// Its parameters, as they lie in constant bank 0 from the parameters' base on.
+    pub parameters: &'a [u8],
+    /// Constant bank 3.
+    pub constants: &'a [u8],
+    /// Bytes of stack that each thread has at least.
+    pub stack_bytes: u32,
+    /// All CTAs are there at once, and [`WORKSPACE_BYTES`] zero bytes of device memory lie here
+    /// for their barrier; 0 for other launches.
+    pub cooperative: u64,
+}
+
+/// What all threads of a launch share.
+pub struct Grid<'a> {
+    pub(crate) launch: &'a Launch,
+    pub(crate) code: &'a Code,
+    function: &'a Function,
+    pub(crate) memory: &'a dyn Memory,
+    banks: Vec<Vec<u8>>,
+    pub(crate) entry: usize,
+    pub(crate) local_bytes: usize,
+}
+
+/// What a launch did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Warp instructions.
+    pub instructions: u64,
+}
+
+impl<'a> Grid<'a> {
+    fn new(request: &LaunchRequest<'a>, memory: &'a dyn Memory) -> Self {
+        let LaunchRequest { launch, code, function, .. } = *request;
+        let local = request.stack_bytes.max(function.stack_bytes).next_multiple_of(16);
+        let mut grid = Self {
+            launch,
+            code,
+            function,
+            memory,
+            banks: vec![Vec::new(); BANKS],
+            entry: usize::try_from(function.start / 16).unwrap_or(usize::MAX),
+            local_bytes: usize::try_from(local).unwrap_or(0),
+        };
+        for (number, bytes) in &function.banks {
+            if let Some(bank) = grid.banks.get_mut(usize::from(*number)) {
+                bank.clone_from(bytes);
+            }
+        }
+        grid.banks[3] = request.constants.to_vec();
+        grid.fill(request.parameters);
+        let place = request.cooperative.to_le_bytes();
+        let late = function.parameter_base >= LATE_PARAMETERS;
+        let [upper, lower] = if late { LATE_WORKSPACE } else { WORKSPACE };
+        grid.banks[0][upper..][..4].copy_from_slice(&place[4..]);
+        grid.banks[0][lower..][..4].copy_from_slice(&place[..4]);
+        grid
+    }
+
+    fn fill(&mut self, parameters: &[u8]) {
+        let base = usize::try_from(self.function.parameter_base).unwrap_or(0);
+        let (block, extent) = (<[u32; 3]>::from(self.launch.block), self.launch.grid);
+        let bank = &mut self.banks[0];
+        bank.resize(bank.len().max(base + parameters.len()).max(WORKSPACE[1] + 4), 0);
+        for (index, size) in block.into_iter().enumerate() {
+            bank[BLOCK + 4 * index..][..4].copy_from_slice(&size.to_le_bytes());
+        }
+        for (index, size) in <[u32; 3]>::from(extent).into_iter().enumerate() {
+            bank[GRID + 4 * index..][..4].copy_from_slice(&size.to_le_bytes());
+        }
+        bank[SHARED..][..8].copy_from_slice(&SHARED_WINDOW.to_le_bytes());
+        bank[LOCAL..][..8].copy_from_slice(&LOCAL_WINDOW.to_le_bytes());
+        let top = u32::try_from(self.local_bytes).unwrap_or(0);
+        bank[STACK..][..4].copy_from_slice(&top.to_le_bytes());
+        bank[base..][..parameters.len()].copy_from_slice(parameters);
+    }
+
+    /// 32 bits of a constant bank; what lies beyond it is 0.
+    pub(crate) fn constant(&self, bank: u8, offset: u64) -> u32 {
+        let bytes = self.banks.get(usize::from(bank)).map_or(&[][..], |bank| bank);
+        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        let byte =
+            |index: usize| at.checked_add(index).and_then(|at| bytes.get(at)).copied().unwrap_or(0);
+        u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])
+    }
+
+    /// An error at the instruction `at`.
+    pub(crate) fn fault(&self, at: usize, what: String) -> RunError {
+        let pc = (at as u64 * 16).wrapping_sub(self.function.start);
+        RunError::Kernel { kernel: self.launch.name.clone(), pc, what }
+    }
+}
+
+/// Executes a launch and gives its CTAs to `recorder`.
+///
+/// # Errors
+/// When an instruction cannot be executed, or the records cannot be written.
+pub fn run(
+    request: &LaunchRequest<'_>,
+    memory: &dyn Memory,
+    recorder: Option<&mut LaunchRecorder<'_>>,
+) -> Result<Counts, RunError> {
+    let grid = Grid::new(request, memory);
+    let ctas = request.launch.grid.count();
+    let mut run = Run { grid, recorder, live: VecDeque::new(), done: BTreeMap::new(), next: 0 };
+    run.all(ctas, request.cooperative != 0)
+}
+
+struct Run<'a, 'r, 'w> {
+    grid: Grid<'a>,
+    recorder: Option<&'r mut LaunchRecorder<'w>>,
+    live: VecDeque<Cta>,
+    /// CTAs that ended before one that began earlier.
+    done: BTreeMap<u64, (Dim3, Vec<WarpRecord>)>,
+    /// The next CTA to be recorded.
+    next: u64,
+}
+
+impl Run<'_, '_, '_> {
+    fn all(&mut self, ctas: u64, cooperative: bool) -> Result<Counts, RunError> {
+        let mut counts = Counts::default();
+        let mut begun = 0;
+        if cooperative {
+            while begun < ctas {
+                let cta = self.begin(begun);
+                self.live.push_back(cta);
+                begun += 1;
+            }
+        }
+        let slice = if cooperative { COOPERATIVE_SLICE } else { SLICE };
+        loop {
+            let mut cta = match () {
+                () if begun < ctas => {
+                    begun += 1;
+                    self.begin(begun - 1)
+                }
+                () => match self.live.pop_front() {
+                    Some(cta) => cta,
+                    None => return Ok(counts),
+                },
+            };
+            let before = executed(&cta);
+            let slice = cta.run(&self.grid, slice)?;
+            counts.instructions += executed(&cta) - before;
+            match slice {
+                Slice::Done => self.end(cta)?,
+                Slice::More => self.live.push_back(cta),
+            }
+        }
+    }
+
+    fn begin(&mut self, number: u64) -> Cta {
+        let recorded = self.recorder.as_mut().is_some_and(|recorder| recorder.takes(number));
+        Cta::new(&self.grid, number, recorded)
+    }
+
+    fn end(&mut self, cta: Cta) -> Result<(), RunError> {
+        let records: Vec<WarpRecord> =
+            cta.warps.into_iter().filter_map(|warp| warp.record).collect();
+        self.done.insert(cta.number, (cta.position, records));
+        while let Some((position, records)) = self.done.remove(&self.next) {
+            self.next += 1;
+            let Some(recorder) = self.recorder.as_mut().filter(|_| !records.is_empty()) else {
+                continue;
+            };
+            let written = recorder.cta(position, records);
+            written.map_err(|error| RunError::code(error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+fn executed(cta: &Cta) -> u64 {
+    cta.warps.iter().map(|warp| warp.executed).sum()
+}

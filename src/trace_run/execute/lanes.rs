@@ -1,0 +1,212 @@
+//! Values of 32 lanes, and what an instruction sees while it runs.
+
+use super::cta::CtaState;
+use super::grid::Grid;
+use super::warp::Warp;
+use crate::sass::{Constant, Guard, PredicateFile};
+use gpumodel_core::units::{Dim3, WARP_LANES};
+
+/// 32 bits per lane.
+pub(crate) type Lanes = [u32; WARP_LANES];
+/// 64 bits per lane.
+pub(crate) type Lanes64 = [u64; WARP_LANES];
+
+/// Number of the register that reads as zero.
+pub(crate) const ZERO: u8 = 255;
+/// Number of the uniform register that reads as zero.
+const UNIFORM_ZERO: u8 = 63;
+/// Number of the predicate that reads as true.
+pub(crate) const TRUE: u8 = 7;
+
+/// What an instruction works on.
+pub(crate) struct Scope<'a> {
+    pub(crate) warp: &'a mut Warp,
+    pub(crate) cta: &'a mut CtaState,
+    pub(crate) grid: &'a Grid<'a>,
+    /// Position of the CTA in the grid.
+    pub(crate) position: Dim3,
+    /// Lanes at this place, with those that the guard excludes.
+    pub(crate) active: u32,
+}
+
+/// Where a result goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A register of each thread.
+    Thread(u8),
+    /// A register of the warp.
+    Warp(u8),
+}
+
+impl Target {
+    /// The register after it, where the upper half goes.
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Self::Thread(number) if number != ZERO => Self::Thread(number + 1),
+            Self::Warp(number) if number != UNIFORM_ZERO => Self::Warp(number + 1),
+            same => same,
+        }
+    }
+
+    /// Some registers further.
+    pub(crate) fn plus(self, count: u8) -> Self {
+        (0..count).fold(self, |target, _| target.next())
+    }
+}
+
+/// Where a source comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum From {
+    /// A register of each thread.
+    Thread(u8),
+    /// A register of the warp.
+    Warp(u8),
+    /// A number.
+    Number(u32),
+    /// A constant bank.
+    Constant(Constant),
+}
+
+impl From {
+    /// The source of the upper half.
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Self::Thread(ZERO) | Self::Warp(UNIFORM_ZERO) => self,
+            Self::Thread(number) => Self::Thread(number + 1),
+            Self::Warp(number) => Self::Warp(number + 1),
+            Self::Number(_) => Self::Number(0),
+            Self::Constant(place) => Self::Constant(Constant { offset: place.offset + 4, ..place }),
+        }
+    }
+}
+
+impl Scope<'_> {
+    /// The 32 bits of a source.
+    #[inline]
+    pub(crate) fn get(&self, from: From) -> Lanes {
+        match from {
+            From::Thread(number) => self.warp.registers[usize::from(number)],
+            From::Warp(number) => [self.warp.uniform(number); WARP_LANES],
+            From::Number(number) => [number; WARP_LANES],
+            From::Constant(place) => self.constant(place),
+        }
+    }
+
+    /// A register as 64 bits with the one after it.
+    pub(crate) fn get64(&self, from: From) -> Lanes64 {
+        let (low, high) = (self.get(from), self.get(from.next()));
+        std::array::from_fn(|lane| u64::from(high[lane]) << 32 | u64::from(low[lane]))
+    }
+
+    fn constant(&self, place: Constant) -> Lanes {
+        let uniform = place.uniform.map_or(0, |number| self.warp.uniform(number));
+        let base = place.offset.cast_unsigned().wrapping_add(u64::from(uniform));
+        match place.register {
+            None => [self.grid.constant(place.bank, base); WARP_LANES],
+            Some(register) => {
+                let index = self.get(From::Thread(register));
+                index.map(|index| {
+                    let offset = i64::from(index.cast_signed()).cast_unsigned();
+                    self.grid.constant(place.bank, base.wrapping_add(offset))
+                })
+            }
+        }
+    }
+
+    /// Writes 32 bits of the lanes of `mask`.
+    #[inline]
+    pub(crate) fn put(&mut self, target: Target, mask: u32, value: &Lanes) {
+        match target {
+            Target::Thread(ZERO) | Target::Warp(UNIFORM_ZERO) => {}
+            Target::Thread(number) => {
+                let register = &mut self.warp.registers[usize::from(number)];
+                if mask == u32::MAX {
+                    *register = *value;
+                    return;
+                }
+                for (lane, (old, new)) in register.iter_mut().zip(value).enumerate() {
+                    let keep = (mask >> lane & 1).wrapping_sub(1);
+                    *old = *old & keep | *new & !keep;
+                }
+            }
+            Target::Warp(number) => {
+                if mask != 0 {
+                    let lane = mask.trailing_zeros() as usize;
+                    self.warp.set_uniform(number, value[lane]);
+                }
+            }
+        }
+    }
+
+    /// Writes 64 bits to a register and the one after it.
+    pub(crate) fn put64(&mut self, target: Target, mask: u32, value: &Lanes64) {
+        self.put(target, mask, &value.map(low));
+        self.put(target.next(), mask, &value.map(high));
+    }
+
+    /// The lanes for which a predicate holds.
+    #[inline]
+    pub(crate) fn holds(&self, predicate: Guard) -> u32 {
+        let value = match predicate.file {
+            PredicateFile::Thread => self.warp.predicates[usize::from(predicate.number & 7)],
+            PredicateFile::Warp => self.warp.uniform_predicates[usize::from(predicate.number & 7)],
+        };
+        if predicate.not { !value } else { value }
+    }
+
+    /// Sets a predicate for the lanes of `mask`.
+    #[inline]
+    pub(crate) fn set(&mut self, predicate: Guard, mask: u32, value: u32) {
+        if predicate.number >= TRUE {
+            return;
+        }
+        match predicate.file {
+            PredicateFile::Thread => {
+                let old = &mut self.warp.predicates[usize::from(predicate.number)];
+                *old = *old & !mask | value & mask;
+            }
+            PredicateFile::Warp if mask != 0 => {
+                let bit = value >> mask.trailing_zeros() & 1;
+                let all = 0_u32.wrapping_sub(bit);
+                self.warp.uniform_predicates[usize::from(predicate.number)] = all;
+            }
+            PredicateFile::Warp => {}
+        }
+    }
+}
+
+/// The lower half.
+#[inline]
+#[allow(clippy::cast_possible_truncation, reason = "the lower half is what is asked for")]
+pub(crate) fn low(value: u64) -> u32 {
+    value as u32
+}
+
+/// The upper half.
+#[inline]
+pub(crate) fn high(value: u64) -> u32 {
+    low(value >> 32)
+}
+
+/// A mask of the lanes for which `holds` is true.
+#[inline]
+pub(crate) fn mask_of(holds: impl Fn(usize) -> bool) -> u32 {
+    let mut mask = 0;
+    for lane in 0..WARP_LANES {
+        mask |= u32::from(holds(lane)) << lane;
+    }
+    mask
+}
+
+/// The numbers of the lanes of `mask`, ascending.
+#[inline]
+pub(crate) fn each(mask: u32) -> impl Iterator<Item = usize> {
+    let mut left = mask;
+    std::iter::from_fn(move || {
+        (left != 0).then(|| {
+            let lane = left.trailing_zeros() as usize;
+            left &= left - 1;
+            lane
+        })
+    })
+}

@@ -1,0 +1,55 @@
+//! Device memory.
+
+use std::sync::Mutex;
+
+/// Start of the window of shared memory in generic addresses.
+pub const SHARED_WINDOW: u64 = 0x7e00_0000_0000;
+/// Start of the window of local memory in generic addresses.
+pub const LOCAL_WINDOW: u64 = 0x7e01_0000_0000;
+/// Size of a window.
+pub const WINDOW_BYTES: u64 = 1 << 24;
+
+/// Device memory at the program's own addresses.
+pub trait Memory: Sync {
+    /// Reads from `address` on; none when it is not all allocated.
+    fn read(&self, address: u64, into: &mut [u8]) -> Option<()>;
+
+    /// Writes from `address` on; none when it is not all allocated.
+    fn write(&self, address: u64, from: &[u8]) -> Option<()>;
+}
+
+/// Memory in a vector, for tests.
+#[derive(Debug, Default)]
+pub struct HostMemory {
+    base: u64,
+    bytes: Mutex<Vec<u8>>,
+}
+
+impl HostMemory {
+    /// So many zero bytes from `base` on.
+    #[must_use]
+    pub fn new(base: u64, bytes: usize) -> Self {
+        Self { base, bytes: Mutex::new(vec![0; bytes]) }
+    }
+
+    fn range(&self, address: u64, length: usize, end: usize) -> Option<std::ops::Range<usize>> {
+        let start = usize::try_from(address.checked_sub(self.base)?).ok()?;
+        let range = start..start.checked_add(length)?;
+        (range.end <= end).then_some(range)
+    }
+}
+
+impl Memory for HostMemory {
+    fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
+        let bytes = self.bytes.lock().ok()?;
+        into.copy_from_slice(&bytes[self.range(address, into.len(), bytes.len())?]);
+        Some(())
+    }
+
+    fn write(&self, address: u64, from: &[u8]) -> Option<()> {
+        let mut bytes = self.bytes.lock().ok()?;
+        let range = self.range(address, from.len(), bytes.len())?;
+        bytes[range].copy_from_slice(from);
+        Some(())
+    }
+}

@@ -1,0 +1,18 @@
+//! The execution of kernels: grids of CTAs, CTAs of warps, warps of 32 lanes.
+//!
+//! A launch runs its CTAs in order. A CTA that does not end within a slice of instructions
+//! makes room for the next one and goes on later, so that CTAs may wait for each other. The
+//! order depends on the program alone, and so does every result.
+
+mod barrier;
+mod control;
+mod cta;
+mod grid;
+mod lanes;
+mod memory;
+mod record;
+mod warp;
+
+pub use grid::{Counts, Grid, LaunchRequest, WORKSPACE_BYTES, run};
+pub(crate) use lanes::{From, Lanes, Lanes64, Scope, Target, ZERO, each, high, low, mask_of};
+pub use memory::{HostMemory, LOCAL_WINDOW, Memory, SHARED_WINDOW, WINDOW_BYTES};

@@ -1,0 +1,122 @@
+//! The state of a warp: registers, predicates, and where its lanes are.
+
+use gpumodel_core::isa::Access;
+use gpumodel_core::units::WARP_LANES;
+use gpumodel_trace::WarpRecord;
+
+use super::lanes::Lanes;
+
+/// Registers of a thread, with the one that reads as zero.
+const REGISTERS: usize = 256;
+/// Uniform registers, with the one that reads as zero.
+const UNIFORMS: usize = 64;
+/// Convergence barriers.
+pub(crate) const BARRIERS: usize = 16;
+
+/// Why lanes wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// They do not.
+    Ready,
+    /// At a convergence barrier: its number, and the lanes that it joins.
+    Converge(u8, u32),
+    /// For all these lanes to arrive at such an instruction.
+    Warp(u32),
+    /// At a barrier of the CTA.
+    Cta(u8),
+}
+
+/// Lanes at the same place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Split {
+    /// Index of the next instruction.
+    pub(crate) at: usize,
+    pub(crate) mask: u32,
+    pub(crate) wait: Wait,
+}
+
+/// A warp.
+pub(crate) struct Warp {
+    pub(crate) registers: Box<[Lanes; REGISTERS]>,
+    pub(crate) predicates: [u32; 8],
+    uniforms: [u32; UNIFORMS],
+    pub(crate) uniform_predicates: [u32; 8],
+    /// Per barrier and lane: the lanes that it joins.
+    pub(crate) barriers: Box<[Lanes; BARRIERS]>,
+    pub(crate) splits: Vec<Split>,
+    /// Lanes that have not ended.
+    pub(crate) alive: u32,
+    /// Position of each thread in its CTA.
+    pub(crate) threads: [Lanes; 3],
+    /// Number in its CTA.
+    pub(crate) number: u32,
+    /// Local memory, lane after lane.
+    pub(crate) local: Vec<u8>,
+    pub(crate) local_bytes: usize,
+    /// The addresses of the instruction that ran last.
+    pub(crate) addresses: [u64; WARP_LANES],
+    /// What the last barrier with a reduction gave: count, all, any.
+    pub(crate) reduced: [u32; 3],
+    /// Whether that asked for all, not for any.
+    pub(crate) reduces_all: bool,
+    pub(crate) record: Option<WarpRecord>,
+    pub(crate) access: Access,
+    /// Instructions so far.
+    pub(crate) executed: u64,
+}
+
+impl Warp {
+    /// A warp at the instruction `entry`, of the lanes of `alive`.
+    pub(crate) fn new(number: u32, alive: u32, threads: [Lanes; 3], entry: usize) -> Self {
+        Self {
+            registers: zeros(),
+            predicates: [0, 0, 0, 0, 0, 0, 0, u32::MAX],
+            uniforms: [0; UNIFORMS],
+            uniform_predicates: [0, 0, 0, 0, 0, 0, 0, u32::MAX],
+            barriers: Box::new([[0; WARP_LANES]; BARRIERS]),
+            splits: vec![Split { at: entry, mask: alive, wait: Wait::Ready }],
+            alive,
+            threads,
+            number,
+            local: Vec::new(),
+            local_bytes: 0,
+            addresses: [0; WARP_LANES],
+            reduced: [0; 3],
+            reduces_all: false,
+            record: None,
+            access: Access::default(),
+            executed: 0,
+        }
+    }
+
+    pub(crate) fn uniform(&self, number: u8) -> u32 {
+        self.uniforms[usize::from(number) % UNIFORMS]
+    }
+
+    pub(crate) fn set_uniform(&mut self, number: u8, value: u32) {
+        if usize::from(number) < UNIFORMS - 1 {
+            self.uniforms[usize::from(number)] = value;
+        }
+    }
+
+    /// Joins splits that are ready at the same place.
+    pub(crate) fn merge(&mut self) {
+        let mut merged: Vec<Split> = Vec::with_capacity(self.splits.len());
+        for split in self.splits.drain(..) {
+            let same = |one: &&mut Split| {
+                one.at == split.at && one.wait == Wait::Ready && split.wait == Wait::Ready
+            };
+            match merged.iter_mut().find(same) {
+                Some(one) => one.mask |= split.mask,
+                None if split.mask != 0 => merged.push(split),
+                None => {}
+            }
+        }
+        self.splits = merged;
+    }
+}
+
+fn zeros() -> Box<[Lanes; REGISTERS]> {
+    let zeros = vec![[0; WARP_LANES]; REGISTERS].into_boxed_slice();
+    zeros.try_into().expect("so many were made")
+}

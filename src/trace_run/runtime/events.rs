@@ -1,0 +1,131 @@
+//! Streams and events. All work is done when the program asks for it, so that nothing waits.
+
+use std::ffi::{c_int, c_void};
+
+use crate::pointers::{get, pointer, put};
+use crate::state::{code, handle, state};
+
+macro_rules! creations {
+    ($($name:ident($($more:ty),*);)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(place: *mut *mut c_void $(, _: $more)*) -> u32 {
+            put(place, pointer(handle()));
+            code::SUCCESS
+        }
+    )*};
+}
+
+creations! {
+    cudaStreamCreate();
+    cudaStreamCreateWithFlags(u32);
+    cudaStreamCreateWithPriority(u32, c_int);
+}
+
+macro_rules! nothing {
+    ($($name:ident)*) => {$(
+        /// Nothing is left to do.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() -> u32 {
+            code::SUCCESS
+        }
+    )*};
+}
+
+nothing! {
+    cudaStreamDestroy cudaStreamSynchronize cudaStreamQuery cudaStreamWaitEvent
+    cudaStreamAttachMemAsync cudaStreamSetAttribute
+    cudaEventDestroy cudaEventSynchronize cudaEventQuery
+    cudaDeviceSynchronize cudaThreadSynchronize cudaDeviceReset cudaThreadExit
+    cudaProfilerStart cudaProfilerStop cudaDeviceSetCacheConfig cudaFuncSetCacheConfig
+    cudaFuncSetAttribute cudaDeviceSetSharedMemConfig cudaFuncSetSharedMemConfig
+    cudaSetDeviceFlags cudaCtxResetPersistingL2Cache
+}
+
+/// When an event was recorded, in warp instructions executed before it.
+type Moment = u64;
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventCreate(place: *mut *mut c_void) -> u32 {
+    let moment: Box<Moment> = Box::new(0);
+    put(place, Box::into_raw(moment).cast());
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventCreateWithFlags(place: *mut *mut c_void, _: u32) -> u32 {
+    cudaEventCreate(place)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventRecord(event: *mut c_void, _: *mut c_void) -> u32 {
+    let now = state().answer.instructions;
+    put(event.cast::<Moment>(), now);
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, _: u32) -> u32 {
+    cudaEventRecord(event, stream)
+}
+
+/// The time of the program's events is no GPU's: a nanosecond per warp instruction, so that it
+/// is the same in every run.
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventElapsedTime(
+    milliseconds: *mut f32,
+    from: *mut c_void,
+    to: *mut c_void,
+) -> u32 {
+    let moments = get(from.cast::<Moment>()).zip(get(to.cast::<Moment>()));
+    let Some((from, to)) = moments else { return code::INVALID_VALUE };
+    let nanoseconds = u32::try_from(to.saturating_sub(from)).unwrap_or(u32::MAX);
+    let time = f64::from(nanoseconds.max(1)) * 1e-6;
+    #[allow(clippy::cast_possible_truncation, reason = "the program asked for a single")]
+    put(milliseconds, time as f32);
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventElapsedTime_v2(
+    milliseconds: *mut f32,
+    from: *mut c_void,
+    to: *mut c_void,
+) -> u32 {
+    cudaEventElapsedTime(milliseconds, from, to)
+}
+
+/// A function of the program that a stream calls.
+type HostFunction = extern "C" fn(*mut c_void);
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaLaunchHostFunc(
+    _: *mut c_void,
+    function: Option<HostFunction>,
+    data: *mut c_void,
+) -> u32 {
+    let Some(function) = function else { return code::INVALID_VALUE };
+    function(data);
+    code::SUCCESS
+}
+
+/// A callback of a stream.
+type Callback = extern "C" fn(*mut c_void, u32, *mut c_void);
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamAddCallback(
+    stream: *mut c_void,
+    function: Option<Callback>,
+    data: *mut c_void,
+    _: u32,
+) -> u32 {
+    let Some(function) = function else { return code::INVALID_VALUE };
+    function(stream, code::SUCCESS, data);
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) -> u32 {
+    put(least, 0);
+    put(greatest, -5);
+    code::SUCCESS
+}

@@ -1,0 +1,312 @@
+//! Launches.
+
+use std::ffi::{c_int, c_void};
+use std::time::Instant;
+
+use gpumodel_core::isa::Launch;
+use gpumodel_core::units::Dim3;
+use gpumodel_trace_run::cubin::Function;
+use gpumodel_trace_run::execute::{
+    LOCAL_WINDOW, LaunchRequest, Memory, SHARED_WINDOW, WORKSPACE_BYTES, run,
+};
+
+use crate::pointers::{bytes, get, number, pointer, put, put_at};
+use crate::state::{Configuration, State, code, fail, memory, result, state};
+
+/// `dim3`, as the program passes it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    x: u32,
+    y: u32,
+    z: u32,
+}
+
+impl From<Extent> for Dim3 {
+    fn from(extent: Extent) -> Self {
+        Self::new(extent.x, extent.y, extent.z)
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __cudaPushCallConfiguration(
+    grid: Extent,
+    block: Extent,
+    shared: usize,
+    stream: *const c_void,
+) -> u32 {
+    let stream = number(stream);
+    let one = Configuration { grid: grid.into(), block: block.into(), shared, stream };
+    state().configurations.push(one);
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __cudaPopCallConfiguration(
+    grid: *mut Extent,
+    block: *mut Extent,
+    shared: *mut usize,
+    stream: *mut *mut c_void,
+) -> u32 {
+    let Some(one) = state().configurations.pop() else { return code::INVALID_CONFIGURATION };
+    let extent = |dim: Dim3| Extent { x: dim.x, y: dim.y, z: dim.z };
+    put(grid, extent(one.grid));
+    put(block, extent(one.block));
+    put(shared, one.shared);
+    put(stream, pointer(one.stream));
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __cudaGetKernel(kernel: *mut *const c_void, function: *const c_void) -> u32 {
+    put(kernel, function);
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn __cudaLaunchKernel(
+    function: *const c_void,
+    grid: Extent,
+    block: Extent,
+    parameters: *const *const c_void,
+    shared: usize,
+    stream: *const c_void,
+) -> u32 {
+    cudaLaunchKernel(function, grid, block, parameters, shared, stream)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaLaunchKernel(
+    function: *const c_void,
+    grid: Extent,
+    block: Extent,
+    parameters: *const *const c_void,
+    shared: usize,
+    stream: *const c_void,
+) -> u32 {
+    let (grid, block, stream) = (grid.into(), block.into(), number(stream));
+    launch(function, Configuration { grid, block, shared, stream }, parameters, false)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaLaunchCooperativeKernel(
+    function: *const c_void,
+    grid: Extent,
+    block: Extent,
+    parameters: *const *const c_void,
+    shared: usize,
+    stream: *const c_void,
+) -> u32 {
+    let (grid, block, stream) = (grid.into(), block.into(), number(stream));
+    launch(function, Configuration { grid, block, shared, stream }, parameters, true)
+}
+
+/// The part of `cudaLaunchConfig_t` that is used.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct LaunchConfiguration {
+    grid: Extent,
+    block: Extent,
+    shared: usize,
+    stream: *const c_void,
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaLaunchKernelExC(
+    configuration: *const c_void,
+    function: *const c_void,
+    parameters: *const *const c_void,
+) -> u32 {
+    let Some(one) = get(configuration.cast::<LaunchConfiguration>()) else {
+        return result(code::INVALID_VALUE);
+    };
+    cudaLaunchKernel(function, one.grid, one.block, parameters, one.shared, one.stream)
+}
+
+fn launch(
+    function: *const c_void,
+    configuration: Configuration,
+    parameters: *const *const c_void,
+    cooperative: bool,
+) -> u32 {
+    let mut state = state();
+    let value = state.launch(number(function), configuration, parameters, cooperative);
+    if value != code::SUCCESS {
+        state.last_error = value;
+    }
+    value
+}
+
+/// The parameters, as they lie in constant bank 0.
+fn gather(function: &Function, parameters: *const *const c_void) -> Vec<u8> {
+    let end = function.parameters.iter().map(|(offset, size)| offset + size).max().unwrap_or(0);
+    let mut all = vec![0; usize::try_from(end).unwrap_or(0)];
+    for (index, &(offset, size)) in function.parameters.iter().enumerate() {
+        let Some(from) = get(parameters.wrapping_add(index)) else { continue };
+        let (offset, size) = (offset as usize, size as usize);
+        all[offset..offset + size].copy_from_slice(&bytes(from, size));
+    }
+    all
+}
+
+impl State {
+    /// A launch as the trace says it.
+    fn describe(
+        &self,
+        name: String,
+        function: &Function,
+        sm: u32,
+        configuration: Configuration,
+    ) -> Launch {
+        let Configuration { grid, block, shared, stream } = configuration;
+        let shared = u32::try_from(shared).unwrap_or(u32::MAX);
+        Launch {
+            name,
+            id: u32::try_from(self.answer.launches).unwrap_or(u32::MAX),
+            grid,
+            block,
+            shared_bytes: function.shared_bytes.saturating_add(shared),
+            registers: function.registers,
+            binary_version: sm,
+            stream,
+            shared_window: SHARED_WINDOW,
+            local_window: LOCAL_WINDOW,
+        }
+    }
+
+    fn launch(
+        &mut self,
+        host: u64,
+        configuration: Configuration,
+        parameters: *const *const c_void,
+        cooperative: bool,
+    ) -> u32 {
+        let Configuration { grid, block, .. } = configuration;
+        let Some((number, name)) = self.functions.get(&host).cloned() else {
+            return code::INVALID_FUNCTION;
+        };
+        if !(1..=1024).contains(&block.count()) || grid.count() == 0 {
+            return code::INVALID_CONFIGURATION;
+        }
+        let loaded = self.load(number);
+        let Some(function) = loaded.module.functions.iter().find(|one| one.name == name) else {
+            return code::INVALID_FUNCTION;
+        };
+        self.answer.launches += 1;
+        let launch = self.describe(name, function, loaded.sm, configuration);
+        let place = if cooperative { memory().allocate(WORKSPACE_BYTES) } else { Some(0) };
+        let Some(place) = place else { return code::OUT_OF_MEMORY };
+        if cooperative {
+            memory().write(place, &[0; 64]);
+        }
+        let request = LaunchRequest {
+            launch: &launch,
+            code: &loaded.code,
+            function,
+            parameters: &gather(function, parameters),
+            constants: &self.modules[number].constants,
+            stack_bytes: self.stack_bytes,
+            cooperative: place,
+        };
+        let begun = Instant::now();
+        match execute(&mut self.recorder, &request) {
+            Ok((instructions, recorded)) => {
+                self.answer.instructions += instructions;
+                self.answer.recorded += u64::from(recorded);
+            }
+            Err(what) => fail(&self.folder, &what),
+        }
+        if cooperative {
+            memory().free(place);
+        }
+        self.answer.seconds += begun.elapsed().as_secs_f64();
+        code::SUCCESS
+    }
+}
+
+/// Runs a launch; its instructions, and whether it is recorded.
+fn execute(
+    recorder: &mut Option<gpumodel_trace::Recorder>,
+    request: &LaunchRequest<'_>,
+) -> Result<(u64, bool), String> {
+    let code = request.code;
+    let Some(recorder) = recorder else { return Err("the program launches while it ends".into()) };
+    let text = |error: gpumodel_trace::TraceError| error.to_string();
+    let recorded = recorder.launch(request.launch, &code.opcodes, &code.rows());
+    match recorded.map_err(text)? {
+        None => {
+            let counts = run(request, memory(), None).map_err(|error| error.to_string())?;
+            Ok((counts.instructions, false))
+        }
+        Some(mut kernel) => {
+            let counts = run(request, memory(), Some(&mut kernel));
+            let counts = counts.map_err(|error| error.to_string())?;
+            kernel.end().map_err(text)?;
+            Ok((counts.instructions, true))
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaFuncGetAttributes(attributes: *mut c_void, function: *const c_void) -> u32 {
+    let mut state = state();
+    let Some((module, name)) = state.functions.get(&number(function)).cloned() else {
+        return code::INVALID_FUNCTION;
+    };
+    let loaded = state.load(module);
+    let Some(function) = loaded.module.functions.iter().find(|one| one.name == name) else {
+        return code::INVALID_FUNCTION;
+    };
+    put_at(attributes, 0, u64::from(function.shared_bytes));
+    put_at(attributes, 8, loaded.module.constants.len() as u64);
+    put_at(attributes, 16, u64::from(function.stack_bytes));
+    put_at(attributes, 24, 1024_u32);
+    put_at(attributes, 28, function.registers);
+    put_at(attributes, 32, loaded.sm);
+    put_at(attributes, 36, loaded.sm);
+    put_at(attributes, 40, 0_u32);
+    put_at(attributes, 44, 48_u32 << 10);
+    put_at(attributes, 48, 0_u32.wrapping_sub(1));
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+    count: *mut c_int,
+    function: *const c_void,
+    block: c_int,
+    shared: usize,
+) -> u32 {
+    let mut state = state();
+    let found = state.functions.get(&number(function)).cloned();
+    let Some((module, name)) = found else { return code::INVALID_FUNCTION };
+    let loaded = state.load(module);
+    let function = loaded.module.functions.iter().find(|one| one.name == name);
+    let (Some(function), Ok(block)) = (function, u64::try_from(block)) else {
+        return code::INVALID_VALUE;
+    };
+    let device = &state.request.device;
+    let warps = block.div_ceil(32).max(1);
+    let registers = u64::from(function.registers.max(1)).next_multiple_of(8) * 32;
+    let shared = (u64::from(function.shared_bytes) + shared as u64 + 1024).next_multiple_of(128);
+    let fitting = [
+        u64::from(device.threads_per_sm) / 32 / warps,
+        u64::from(device.registers_per_sm) / registers / warps,
+        device.shared_bytes_per_sm / shared,
+        device.ctas_per_sm.into(),
+    ];
+    let fitting = fitting.into_iter().min().unwrap_or(0);
+    put(count, c_int::try_from(fitting).unwrap_or(0));
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    count: *mut c_int,
+    function: *const c_void,
+    block: c_int,
+    shared: usize,
+    _: u32,
+) -> u32 {
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor(count, function, block, shared)
+}

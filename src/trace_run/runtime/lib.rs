@@ -1,0 +1,17 @@
+//! The CUDA runtime that `gpumodel trace` puts in front of a program: its functions have the
+//! names and layouts of NVIDIA's `libcudart`, run kernels on the CPU and record them.
+//!
+//! All that a program passes comes as raw pointers, so this crate is unsafe where it must read
+//! them; `gpumodel-trace-run` does the work.
+#![allow(unsafe_code)]
+#![cfg(target_os = "linux")]
+
+mod copies;
+mod device;
+mod events;
+mod launch;
+mod memory;
+mod pointers;
+mod registration;
+mod state;
+mod symbols;

@@ -1,0 +1,131 @@
+//! Variables of the device that the host reads and writes by name.
+
+use std::ffi::{c_int, c_void};
+
+use crate::copies::transfer;
+use crate::pointers::{bytes, copy, number, pointer, put};
+use crate::state::{State, code, result, state};
+
+/// Where a variable is.
+enum Place {
+    Device(u64, u64),
+    /// Module, offset and bytes in constant bank 3.
+    Constant(usize, usize, usize),
+}
+
+impl State {
+    fn place(&mut self, symbol: *const c_void) -> Option<Place> {
+        let (module, name) = self.variables.get(&number(symbol)).cloned()?;
+        if let Some((address, size)) = self.variable_place(module, &name) {
+            return Some(Place::Device(address, size));
+        }
+        let loaded = self.load(module);
+        let found = loaded.module.variables.iter().find(|one| one.name == name)?;
+        let (offset, size) = (usize::try_from(found.offset), usize::try_from(found.bytes));
+        Some(Place::Constant(module, offset.ok()?, size.ok()?))
+    }
+}
+
+fn outside(offset: usize, count: usize, size: usize) -> bool {
+    offset.checked_add(count).is_none_or(|end| end > size)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemcpyToSymbol(
+    symbol: *const c_void,
+    from: *const c_void,
+    count: usize,
+    offset: usize,
+    _: c_int,
+) -> u32 {
+    let place = state().place(symbol);
+    match place {
+        Some(Place::Device(at, size)) if !outside(offset, count, size as usize) => {
+            transfer(pointer(at + offset as u64), from, count, None)
+        }
+        Some(Place::Constant(module, at, size)) if !outside(offset, count, size) => {
+            let new = bytes(from, count);
+            let bank = &mut state().modules[module].constants;
+            if let Some(old) = bank.get_mut(at + offset..at + offset + count) {
+                old.copy_from_slice(&new);
+            }
+            code::SUCCESS
+        }
+        Some(_) => result(code::INVALID_VALUE),
+        None => result(code::INVALID_SYMBOL),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemcpyToSymbolAsync(
+    symbol: *const c_void,
+    from: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: c_int,
+    _: *const c_void,
+) -> u32 {
+    cudaMemcpyToSymbol(symbol, from, count, offset, kind)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemcpyFromSymbol(
+    to: *mut c_void,
+    symbol: *const c_void,
+    count: usize,
+    offset: usize,
+    _: c_int,
+) -> u32 {
+    let place = state().place(symbol);
+    match place {
+        Some(Place::Device(at, size)) if !outside(offset, count, size as usize) => {
+            transfer(to, pointer(at + offset as u64), count, None)
+        }
+        Some(Place::Constant(module, at, size)) if !outside(offset, count, size) => {
+            let state = state();
+            let bank = &state.modules[module].constants;
+            if let Some(old) = bank.get(at + offset..at + offset + count) {
+                copy(to, old.as_ptr().cast(), count);
+            }
+            code::SUCCESS
+        }
+        Some(_) => result(code::INVALID_VALUE),
+        None => result(code::INVALID_SYMBOL),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemcpyFromSymbolAsync(
+    to: *mut c_void,
+    symbol: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: c_int,
+    _: *const c_void,
+) -> u32 {
+    cudaMemcpyFromSymbol(to, symbol, count, offset, kind)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaGetSymbolAddress(to: *mut *mut c_void, symbol: *const c_void) -> u32 {
+    let place = state().place(symbol);
+    match place {
+        Some(Place::Device(at, _)) => {
+            put(to, pointer(at));
+            code::SUCCESS
+        }
+        Some(Place::Constant(..)) => result(crate::registration::UNSUPPORTED),
+        None => result(code::INVALID_SYMBOL),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaGetSymbolSize(to: *mut usize, symbol: *const c_void) -> u32 {
+    let place = state().place(symbol);
+    match place {
+        Some(Place::Device(_, size)) => put(to, usize::try_from(size).unwrap_or(0)),
+        Some(Place::Constant(_, _, size)) => put(to, size),
+        None => return result(code::INVALID_SYMBOL),
+    };
+    code::SUCCESS
+}

@@ -1,0 +1,142 @@
+//! The code of a module, decoded.
+
+use std::collections::HashMap;
+
+use gpumodel_core::isa::{Instruction, Register, RegisterFile, traced_width};
+
+use super::decode::{Step, step};
+use super::operand::{Operand, Value};
+use super::text::{Guard, Line, lines};
+use crate::cubin::Function;
+use crate::error::RunError;
+
+/// An instruction that can be executed.
+pub struct Decoded {
+    /// As traces show it.
+    pub(crate) row: Instruction,
+    pub(crate) guard: Guard,
+    pub(crate) step: Step,
+}
+
+/// The code of a module: one instruction per 16 bytes of its image.
+pub struct Code {
+    /// Opcodes with all their suffixes, each once.
+    pub opcodes: Vec<String>,
+    pub(crate) instructions: Vec<Decoded>,
+}
+
+impl std::fmt::Debug for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Code of {} instructions", self.instructions.len())
+    }
+}
+
+impl Code {
+    /// Decodes the `text` of the image with these `functions`.
+    ///
+    /// # Errors
+    /// When the text is not that of `nvdisasm -hex`.
+    pub fn read(text: &str, functions: &[Function]) -> Result<Self, RunError> {
+        let lines = lines(text).map_err(RunError::Code)?;
+        let mut code = Self { opcodes: Vec::new(), instructions: Vec::new() };
+        let mut numbers: HashMap<String, u32> = HashMap::new();
+        for (index, line) in lines.iter().enumerate() {
+            if line.pc != index as u64 * 16 {
+                return Err(RunError::code("nvdisasm left out instructions"));
+            }
+            let new = u32::try_from(code.opcodes.len()).unwrap_or(u32::MAX);
+            let number = *numbers.entry(line.opcode.clone()).or_insert(new);
+            if number == new {
+                code.opcodes.push(line.opcode.clone());
+            }
+            let inside = |function: &&Function| {
+                (function.start..function.start + function.size).contains(&line.pc)
+            };
+            let start = functions.iter().find(inside).map_or(0, |function| function.start);
+            let row = row(line, number, start);
+            code.instructions.push(Decoded { row, guard: line.guard, step: step(line) });
+        }
+        Ok(code)
+    }
+
+    /// The instructions as traces show them.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Instruction> {
+        self.instructions.iter().map(|one| one.row.clone()).collect()
+    }
+
+    /// The opcodes that cannot be executed, with their places.
+    pub fn unknown(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.instructions.iter().filter_map(|one| match &one.step {
+            Step::Unknown(_) => {
+                let opcode = usize::try_from(one.row.opcode).ok()?;
+                Some((self.opcodes.get(opcode)?.as_str(), one.row.pc))
+            }
+            Step::Compute(_) | Step::Control(_) => None,
+        })
+    }
+}
+
+/// Instructions that write no general register though their first operand is one.
+const NO_DESTINATION: &[&str] = &[
+    "ST", "STG", "STS", "STL", "RED", "REDG", "LDGSTS", "BRX", "RET", "CALL", "WARPSYNC", "R2P",
+    "BAR",
+];
+/// Instructions with an address in their text.
+const ADDRESSED: &[&str] = &[
+    "LD", "LDG", "LDS", "LDL", "ST", "STG", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED", "REDG",
+    "LDGSTS", "LDSM",
+];
+
+fn row(line: &Line, opcode: u32, start: u64) -> Instruction {
+    let name = line.name();
+    let first = line.operands.iter().position(|one| !one.is_predicate());
+    let mut destinations = Vec::new();
+    let mut sources = Vec::new();
+    for (index, operand) in line.operands.iter().enumerate() {
+        let writes = Some(index) == first && !NO_DESTINATION.contains(&name);
+        if let Some(register) = registers(operand) {
+            if writes && matches!(operand.value, Value::Register(_)) {
+                destinations.push(register);
+            } else {
+                sources.push(register);
+            }
+        }
+    }
+    // The shared address of an asynchronous copy is a source that traces do not list apart.
+    let integers = line.operands.iter().filter_map(Operand::integer);
+    let immediate = integers.clone().next().unwrap_or(0);
+    Instruction {
+        pc: line.pc - start.min(line.pc),
+        opcode,
+        destinations: destinations.into(),
+        sources: sources.into(),
+        width: if ADDRESSED.contains(&name) { traced_width(&line.opcode) } else { 0 },
+        immediates: Box::new([narrow(immediate)]),
+        line: None,
+    }
+}
+
+/// Traces show immediates as 32 bits with a sign.
+fn narrow(number: i64) -> i64 {
+    i32::try_from(number).map_or_else(
+        |_| u32::try_from(number).map_or(number, |bits| bits.cast_signed().into()),
+        i64::from,
+    )
+}
+
+/// The general registers that an operand names.
+fn registers(operand: &Operand) -> Option<Register> {
+    let number = match &operand.value {
+        Value::Register(number) => Some(*number),
+        Value::Memory(address) => address.register,
+        Value::Constant(constant) => constant.register,
+        Value::Uniform(_)
+        | Value::Predicate(..)
+        | Value::Integer(_)
+        | Value::Float
+        | Value::Barrier(_)
+        | Value::Word(_) => None,
+    };
+    Register::new(RegisterFile::General, u16::from(number?))
+}

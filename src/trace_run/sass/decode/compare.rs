@@ -1,0 +1,123 @@
+//! Comparisons of integers, and how all comparisons set predicates.
+
+use super::args::Args;
+use super::{Action, Maker};
+use crate::execute::{Scope, mask_of};
+use crate::sass::text::{Guard, Line};
+
+pub(super) fn find(name: &str) -> Option<Maker> {
+    Some(match name {
+        "ISETP" => isetp,
+        _ => return None,
+    })
+}
+
+/// How a comparison is joined with another predicate.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Join {
+    And,
+    Or,
+    Xor,
+}
+
+impl Join {
+    pub(super) fn of(line: &Line) -> Self {
+        match () {
+            () if line.has("OR") => Self::Or,
+            () if line.has("XOR") => Self::Xor,
+            () => Self::And,
+        }
+    }
+
+    pub(super) fn of_two(self, a: u32, b: u32) -> u32 {
+        match self {
+            Self::And => a & b,
+            Self::Or => a | b,
+            Self::Xor => a ^ b,
+        }
+    }
+}
+
+/// The two results of a comparison.
+pub(super) struct Results {
+    first: Guard,
+    second: Guard,
+}
+
+impl Results {
+    pub(super) fn read(args: &mut Args<'_>) -> Result<Self, String> {
+        Ok(Self { first: args.predicate()?, second: args.predicate()? })
+    }
+
+    /// Sets them to these.
+    pub(super) fn set_both(&self, scope: &mut Scope<'_>, mask: u32, first: u32, second: u32) {
+        scope.set(self.first, mask, first);
+        scope.set(self.second, mask, second);
+    }
+
+    /// Sets them: the comparison, and its opposite, both joined with `also`.
+    pub(super) fn set(&self, scope: &mut Scope<'_>, mask: u32, holds: u32, also: u32, join: Join) {
+        scope.set(self.first, mask, join.of_two(holds, also));
+        scope.set(self.second, mask, join.of_two(!holds, also));
+    }
+}
+
+/// What a comparison says of less, equal and greater.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order {
+    pub(super) less: bool,
+    pub(super) equal: bool,
+    pub(super) greater: bool,
+}
+
+impl Order {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let order = |less, equal, greater| Some(Self { less, equal, greater });
+        match name {
+            "F" => order(false, false, false),
+            "LT" => order(true, false, false),
+            "EQ" => order(false, true, false),
+            "LE" => order(true, true, false),
+            "GT" => order(false, false, true),
+            "NE" => order(true, false, true),
+            "GE" => order(false, true, true),
+            "T" => order(true, true, true),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn holds(self, order: std::cmp::Ordering) -> bool {
+        match order {
+            std::cmp::Ordering::Less => self.less,
+            std::cmp::Ordering::Equal => self.equal,
+            std::cmp::Ordering::Greater => self.greater,
+        }
+    }
+}
+
+fn isetp(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let results = Results::read(&mut args)?;
+    let (a, b, also) = (args.int()?, args.int()?, args.predicate()?);
+    let order = line.suffixes().next().and_then(Order::named).ok_or("its order is not known")?;
+    let (signed, join) = (!line.has("U32"), Join::of(line));
+    let lower = if line.has("EX") { Some(args.predicate()?) } else { None };
+    Ok(Box::new(move |scope, mask| {
+        let (a, b) = (a.get(scope), b.get(scope));
+        let equal = lower.map(|lower| scope.holds(lower));
+        // The sign bit turned, signed numbers compare as unsigned ones.
+        let turn = if signed { 0x8000_0000 } else { 0 };
+        let compare = |lane: usize| (a[lane] ^ turn).cmp(&(b[lane] ^ turn));
+        let holds = match equal {
+            None => mask_of(|lane| order.holds(compare(lane))),
+            Some(equal) => mask_of(|lane| match compare(lane) {
+                std::cmp::Ordering::Equal => equal >> lane & 1 == 1,
+                other => order.holds(other),
+            }),
+        };
+        let also = scope.holds(also);
+        results.set(scope, mask, holds, also, join);
+        Ok(())
+    }))
+}

@@ -1,0 +1,226 @@
+//! Logic, selection, minima and sums of small integers.
+
+use super::args::Args;
+use super::{Action, Maker};
+use crate::execute::{Lanes, mask_of};
+use crate::sass::text::Line;
+
+pub(super) fn find(name: &str) -> Option<Maker> {
+    Some(match name {
+        "LOP3" => lop3,
+        "IMNMX" | "VIMNMX" => imnmx,
+        "VIADDMNMX" => viaddmnmx,
+        "IABS" => iabs,
+        "SEL" => sel,
+        "PRMT" => prmt,
+        "IDP" => idp,
+        "VABSDIFF" => vabsdiff,
+        _ => return None,
+    })
+}
+
+/// The function of three bits with the table `table`.
+#[inline]
+pub(super) fn logic(table: u32, a: u32, b: u32, c: u32) -> u32 {
+    let mut value = 0;
+    for index in 0..8 {
+        if table >> index & 1 == 1 {
+            let a = if index & 4 != 0 { a } else { !a };
+            let b = if index & 2 != 0 { b } else { !b };
+            let c = if index & 1 != 0 { c } else { !c };
+            value |= a & b & c;
+        }
+    }
+    value
+}
+
+fn lop3(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let out = args.maybe_predicate();
+    let target = args.target()?;
+    let (a, b, c) = (args.int()?, args.int()?, args.int()?);
+    let table = u32::try_from(args.number()?).map_err(|_| "a negative table")?;
+    let also = args.predicate()?;
+    let all = line.has("PAND");
+    Ok(Box::new(move |scope, mask| {
+        let (a, b, c) = (a.get(scope), b.get(scope), c.get(scope));
+        let value: Lanes = match table {
+            0xc0 => std::array::from_fn(|i| a[i] & b[i]),
+            0xfc => std::array::from_fn(|i| a[i] | b[i]),
+            0x3c => std::array::from_fn(|i| a[i] ^ b[i]),
+            0x96 => std::array::from_fn(|i| a[i] ^ b[i] ^ c[i]),
+            _ => std::array::from_fn(|i| logic(table, a[i], b[i], c[i])),
+        };
+        scope.put(target, mask, &value);
+        if let Some(out) = out {
+            let (some, also) = (mask_of(|i| value[i] != 0), scope.holds(also));
+            scope.set(out, mask, if all { some & also } else { some | also });
+        }
+        Ok(())
+    }))
+}
+
+fn imnmx(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let target = args.target()?;
+    let _ = args.maybe_predicate();
+    let (a, b, least) = (args.int()?, args.int()?, args.predicate()?);
+    let signed = !line.has("U32");
+    Ok(Box::new(move |scope, mask| {
+        let (a, b, least) = (a.get(scope), b.get(scope), scope.holds(least));
+        let value: Lanes = std::array::from_fn(|i| {
+            let below = match signed {
+                true => a[i].cast_signed() < b[i].cast_signed(),
+                false => a[i] < b[i],
+            };
+            if below == (least >> i & 1 == 1) { a[i] } else { b[i] }
+        });
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}
+
+/// The smaller or larger of a sum and a third number.
+fn viaddmnmx(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let target = args.target()?;
+    let _ = args.maybe_predicate();
+    let (a, b, c) = (args.int()?, args.int()?, args.int()?);
+    let least = args.predicate()?;
+    if line.has("RELU") {
+        return Err("with RELU it is not known".into());
+    }
+    let turn = if line.has("U32") { 0 } else { 0x8000_0000 };
+    Ok(Box::new(move |scope, mask| {
+        let [a, b, c] = [a, b, c].map(|source| source.get(scope));
+        let least = scope.holds(least);
+        let value = std::array::from_fn(|i| {
+            let sum = a[i].wrapping_add(b[i]);
+            let below = (sum ^ turn) < (c[i] ^ turn);
+            if below == (least >> i & 1 == 1) { sum } else { c[i] }
+        });
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}
+
+fn iabs(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let (target, a) = (args.target()?, args.int()?);
+    Ok(Box::new(move |scope, mask| {
+        let value = a.get(scope).map(|v| v.cast_signed().unsigned_abs());
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}
+
+fn sel(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let target = args.target()?;
+    let (a, b, first) = (args.int()?, args.int()?, args.predicate()?);
+    Ok(Box::new(move |scope, mask| {
+        let (a, b, first) = (a.get(scope), b.get(scope), scope.holds(first));
+        let value = std::array::from_fn(|i| if first >> i & 1 == 1 { a[i] } else { b[i] });
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}
+
+/// The selector of a byte permutation in the mode `mode`.
+fn selector(mode: Option<&str>, c: u32) -> u32 {
+    let low = c & 3;
+    match mode {
+        Some("F4E") => (0..4).fold(0, |all, i| all | (low + i) << (4 * i)),
+        Some("B4E") => (0..4).fold(0, |all, i| all | (low.wrapping_sub(i) & 7) << (4 * i)),
+        Some("RC8") => low * 0x1111,
+        Some("ECL") => (0..4).fold(0, |all, i| all | low.max(i) << (4 * i)),
+        Some("ECR") => (0..4).fold(0, |all, i| all | low.min(i) << (4 * i)),
+        Some("RC16") => {
+            if c & 1 == 1 {
+                0x3232
+            } else {
+                0x1010
+            }
+        }
+        _ => c,
+    }
+}
+
+/// Bytes of `high:low` that the nibbles of `selector` name.
+#[inline]
+pub(super) fn permute(low: u32, high: u32, selector: u32) -> u32 {
+    let all = u64::from(high) << 32 | u64::from(low);
+    (0..4).fold(0, |value, index| {
+        let nibble = selector >> (4 * index) & 15;
+        let byte = u32::from(all.to_le_bytes()[(nibble & 7) as usize]);
+        let byte = match nibble & 8 {
+            0 => byte,
+            _ => 0xff * (byte >> 7),
+        };
+        value | byte << (8 * index)
+    })
+}
+
+fn prmt(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let target = args.target()?;
+    let (a, b, c) = (args.int()?, args.int()?, args.int()?);
+    let mode = line.suffixes().next().map(str::to_owned);
+    Ok(Box::new(move |scope, mask| {
+        let (a, b, c) = (a.get(scope), b.get(scope), c.get(scope));
+        let value = std::array::from_fn(|i| permute(a[i], c[i], selector(mode.as_deref(), b[i])));
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}
+
+/// A byte or half-word as a number.
+fn part(value: u32, index: u32, bits: u32, signed: bool) -> i64 {
+    let raw = value >> (index * bits) << (32 - bits);
+    match signed {
+        true => i64::from(raw.cast_signed() >> (32 - bits)),
+        false => i64::from(raw >> (32 - bits)),
+    }
+}
+
+fn idp(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let target = args.target()?;
+    let (a, b, c) = (args.int()?, args.int()?, args.int()?);
+    if !line.has("4A") {
+        return Err("only dot products of four bytes are known".into());
+    }
+    let types: Vec<bool> = line.suffixes().skip(1).map(|one| one.starts_with('S')).collect();
+    let [first, second] = types[..] else { return Err("its types are not known".into()) };
+    Ok(Box::new(move |scope, mask| {
+        let (a, b, c) = (a.get(scope), b.get(scope), c.get(scope));
+        let value = std::array::from_fn(|i| {
+            let products = (0..4).map(|n| part(a[i], n, 8, first) * part(b[i], n, 8, second));
+            c[i].wrapping_add(super::args::bits(products.sum()))
+        });
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}
+
+fn vabsdiff(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let target = args.target()?;
+    let (a, b, c) = (args.int()?, args.int()?, args.int()?);
+    let signed = !line.has("U32");
+    if line.name() != "VABSDIFF" || line.has("ACC") {
+        return Err("this form is not known".into());
+    }
+    Ok(Box::new(move |scope, mask| {
+        let (a, b, c) = (a.get(scope), b.get(scope), c.get(scope));
+        let value = std::array::from_fn(|i| {
+            let difference = match signed {
+                true => a[i].cast_signed().abs_diff(b[i].cast_signed()),
+                false => a[i].abs_diff(b[i]),
+            };
+            difference.wrapping_add(c[i])
+        });
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}

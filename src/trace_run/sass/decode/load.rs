@@ -1,0 +1,282 @@
+//! Loads, stores and asynchronous copies.
+
+use super::args::Args;
+use super::{Action, Maker};
+use crate::execute::{From, ZERO};
+use crate::execute::{LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope, WINDOW_BYTES, each, low};
+use crate::sass::operand::Address;
+use crate::sass::text::Line;
+
+pub(super) fn find(name: &str) -> Option<Maker> {
+    Some(match name {
+        "LD" | "LDG" | "LDS" | "LDL" => load,
+        "ST" | "STG" | "STS" | "STL" => store,
+        "LDGSTS" => copy,
+        "LDSM" => matrices,
+        _ => return None,
+    })
+}
+
+/// Which memory an instruction addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Space {
+    Global,
+    Shared,
+    Local,
+    Generic,
+}
+
+impl Space {
+    pub(super) fn of(line: &Line) -> Self {
+        match line.name() {
+            "LDG" | "STG" | "ATOMG" | "REDG" => Self::Global,
+            "LDS" | "STS" | "ATOMS" | "LDSM" => Self::Shared,
+            "LDL" | "STL" => Self::Local,
+            _ => Self::Generic,
+        }
+    }
+}
+
+/// The addresses of an operand; they are kept for the trace.
+pub(super) fn addresses(scope: &mut Scope<'_>, place: Address, space: Space) -> [u64; 32] {
+    let narrow = matches!(space, Space::Shared | Space::Local);
+    let register = From::Thread(place.register.unwrap_or(ZERO));
+    let pair = !narrow && !place.narrow && place.register.is_some();
+    let base = match pair {
+        true => scope.get64(register),
+        false => scope.get(register).map(|v| u64::from(v) * u64::from(place.scale)),
+    };
+    let uniform = place.uniform.map_or(0, |number| match narrow {
+        true => u64::from(scope.warp.uniform(number)),
+        false => scope.get64(From::Warp(number))[0],
+    });
+    let moved = base.map(|base| {
+        let address = base.wrapping_add(uniform).wrapping_add_signed(place.offset);
+        if narrow { u64::from(low(address)) } else { address }
+    });
+    scope.warp.addresses = moved;
+    moved
+}
+
+/// Where an address of some space leads.
+enum Place {
+    Global(u64),
+    Shared(usize),
+    Local(usize),
+}
+
+fn place(space: Space, address: u64) -> Place {
+    let index = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+    match space {
+        Space::Global => Place::Global(address),
+        Space::Shared => Place::Shared(index(address)),
+        Space::Local => Place::Local(index(address)),
+        Space::Generic => match address {
+            a if a.wrapping_sub(SHARED_WINDOW) < WINDOW_BYTES => {
+                Place::Shared(index(a - SHARED_WINDOW))
+            }
+            a if a.wrapping_sub(LOCAL_WINDOW) < WINDOW_BYTES => {
+                Place::Local(index(a - LOCAL_WINDOW))
+            }
+            a => Place::Global(a),
+        },
+    }
+}
+
+impl Scope<'_> {
+    fn local(&mut self, lane: usize, at: usize, bytes: usize) -> Option<&mut [u8]> {
+        let each = self.warp.local_bytes;
+        if self.warp.local.is_empty() {
+            self.warp.local = vec![0; each * 32];
+        }
+        let end = at.checked_add(bytes).filter(|&end| end <= each)?;
+        self.warp.local.get_mut(lane * each + at..lane * each + end)
+    }
+
+    /// Reads bytes for `lane`.
+    pub(super) fn read(
+        &mut self,
+        space: Space,
+        lane: usize,
+        address: u64,
+        into: &mut [u8],
+    ) -> Result<(), String> {
+        let found = match place(space, address) {
+            Place::Global(address) => self.grid.memory.read(address, into),
+            Place::Shared(at) => at
+                .checked_add(into.len())
+                .and_then(|end| self.cta.shared.get(at..end))
+                .map(|bytes| into.copy_from_slice(bytes)),
+            Place::Local(at) => {
+                self.local(lane, at, into.len()).map(|bytes| into.copy_from_slice(bytes))
+            }
+        };
+        found.ok_or_else(|| outside("read", lane, address, into.len()))
+    }
+
+    /// Writes bytes for `lane`.
+    pub(super) fn write(
+        &mut self,
+        space: Space,
+        lane: usize,
+        address: u64,
+        from: &[u8],
+    ) -> Result<(), String> {
+        let found = match place(space, address) {
+            Place::Global(address) => self.grid.memory.write(address, from),
+            Place::Shared(at) => at
+                .checked_add(from.len())
+                .and_then(|end| self.cta.shared.get_mut(at..end))
+                .map(|bytes| bytes.copy_from_slice(from)),
+            Place::Local(at) => {
+                self.local(lane, at, from.len()).map(|bytes| bytes.copy_from_slice(from))
+            }
+        };
+        found.ok_or_else(|| outside("written", lane, address, from.len()))
+    }
+}
+
+fn outside(what: &str, lane: usize, address: u64, bytes: usize) -> String {
+    format!("lane {lane}: {bytes} bytes are {what} at {address:#x}, which is not allocated")
+}
+
+/// Bytes of each lane, and whether they are a number with a sign.
+fn width(line: &Line) -> (usize, bool) {
+    let found = line.suffixes().find_map(|suffix| match suffix {
+        "U8" => Some((1, false)),
+        "S8" => Some((1, true)),
+        "U16" => Some((2, false)),
+        "S16" => Some((2, true)),
+        "64" => Some((8, false)),
+        "128" => Some((16, false)),
+        _ => None,
+    });
+    found.unwrap_or((4, false))
+}
+
+fn aligned(mask: u32, addresses: &[u64; 32], bytes: usize) -> Result<(), String> {
+    let wrong = each(mask).find(|&lane| addresses[lane] % bytes as u64 != 0);
+    wrong.map_or(Ok(()), |lane| {
+        Err(format!("lane {lane}: the address {:#x} is no multiple of {bytes}", addresses[lane]))
+    })
+}
+
+fn load(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let target = args.target()?;
+    let (address, space) = (args.memory()?, Space::of(line));
+    let (bytes, signed) = width(line);
+    Ok(Box::new(move |scope, mask| {
+        let places = addresses(scope, address, space);
+        aligned(mask, &places, bytes)?;
+        let mut value = [[0; 32]; 4];
+        for lane in each(mask) {
+            let mut raw = [0; 16];
+            scope.read(space, lane, places[lane], &mut raw[..bytes])?;
+            for (part, word) in raw.chunks_exact(4).take(bytes.div_ceil(4)).enumerate() {
+                value[part][lane] = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            }
+        }
+        if signed {
+            let unused = 32 - 8 * u32::try_from(bytes).unwrap_or(4);
+            value[0] = value[0].map(|v| ((v << unused).cast_signed() >> unused).cast_unsigned());
+        }
+        for (part, value) in (0..).zip(value.iter().take(bytes.div_ceil(4))) {
+            scope.put(target.plus(part), mask, value);
+        }
+        Ok(())
+    }))
+}
+
+/// The source some registers further.
+pub(super) fn nth(from: From, count: u8) -> From {
+    (0..count).fold(from, |from, _| from.next())
+}
+
+fn store(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let (address, source) = (args.memory()?, args.int()?.from);
+    let space = Space::of(line);
+    let (bytes, _) = width(line);
+    let parts = u8::try_from(bytes.div_ceil(4)).unwrap_or(1);
+    Ok(Box::new(move |scope, mask| {
+        let places = addresses(scope, address, space);
+        aligned(mask, &places, bytes)?;
+        let mut value = [[0; 32]; 4];
+        for part in 0..parts {
+            value[usize::from(part)] = scope.get(nth(source, part));
+        }
+        for lane in each(mask) {
+            let mut raw = [0; 16];
+            for (word, value) in raw.chunks_exact_mut(4).zip(&value) {
+                word.copy_from_slice(&value[lane].to_le_bytes());
+            }
+            scope.write(space, lane, places[lane], &raw[..bytes])?;
+        }
+        Ok(())
+    }))
+}
+
+fn copy(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let (to, from) = (args.memory()?, args.memory()?);
+    let (bytes, _) = width(line);
+    let fills = args.maybe_predicate();
+    Ok(Box::new(move |scope, mask| {
+        let to = addresses(scope, to, Space::Shared);
+        let from = addresses(scope, from, Space::Global);
+        let reads = fills.map_or(u32::MAX, |fills| scope.holds(fills));
+        for lane in each(mask) {
+            let mut raw = [0; 16];
+            if reads >> lane & 1 == 1 {
+                scope.read(Space::Global, lane, from[lane], &mut raw[..bytes])?;
+            }
+            scope.write(Space::Shared, lane, to[lane], &raw[..bytes])?;
+        }
+        Ok(())
+    }))
+}
+
+fn matrices(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let (target, address) = (args.target()?, args.memory()?);
+    let transposed = line.has("MT88");
+    if !(transposed || line.has("M88")) || !line.has("16") {
+        return Err("its shape is not known".into());
+    }
+    let count = line.suffixes().last().and_then(|n| n.parse::<u8>().ok()).unwrap_or(1);
+    let count = if count > 4 { 1 } else { count };
+    Ok(Box::new(move |scope, mask| {
+        let places = addresses(scope, address, Space::Shared);
+        for matrix in 0..count {
+            let value = one_matrix(scope, &places, usize::from(matrix), transposed)?;
+            scope.put(target.plus(matrix), mask, &value);
+        }
+        Ok(())
+    }))
+}
+
+fn one_matrix(
+    scope: &mut Scope<'_>,
+    places: &[u64; 32],
+    matrix: usize,
+    transposed: bool,
+) -> Result<Lanes, String> {
+    let mut rows = [[0_u16; 8]; 8];
+    for (row, cells) in rows.iter_mut().enumerate() {
+        let lane = 8 * matrix + row;
+        let mut raw = [0; 16];
+        scope.read(Space::Shared, lane, places[lane], &mut raw)?;
+        for (cell, bytes) in cells.iter_mut().zip(raw.chunks_exact(2)) {
+            *cell = u16::from_le_bytes([bytes[0], bytes[1]]);
+        }
+    }
+    Ok(std::array::from_fn(|lane| {
+        let (row, column) = (lane / 4, lane % 4 * 2);
+        let [first, second] = match transposed {
+            true => [rows[column][row], rows[column + 1][row]],
+            false => [rows[row][column], rows[row][column + 1]],
+        };
+        super::half::joined(first, second)
+    }))
+}

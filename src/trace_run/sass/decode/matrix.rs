@@ -1,0 +1,234 @@
+//! Matrix multiplies of a warp. Products are exact and summed as doubles; the hardware adds in
+//! another order with fewer digits, so results agree to about the last digit of the result's
+//! format.
+
+use super::args::Args;
+use super::half::{Format, halves, joined};
+use super::load::nth;
+use super::rounding::{Rounding, narrow, to_half};
+use super::{Action, Maker};
+use crate::execute::{From, Lanes, Lanes64, Scope, Target};
+use crate::sass::text::Line;
+
+pub(super) fn find(name: &str) -> Option<Maker> {
+    Some(match name {
+        "HMMA" => hmma,
+        "IMMA" => imma,
+        "DMMA" => dmma,
+        _ => return None,
+    })
+}
+
+/// Numbers of the elements of A and B.
+#[derive(Clone, Copy, Debug)]
+enum Element {
+    Pair(Format),
+    Single,
+    Byte(bool),
+}
+
+impl Element {
+    /// Elements of a register.
+    fn count(self) -> usize {
+        match self {
+            Self::Pair(_) => 2,
+            Self::Single => 1,
+            Self::Byte(_) => 4,
+        }
+    }
+
+    fn read(self, bits: u32, index: usize) -> f64 {
+        match self {
+            Self::Pair(format) => format.read(halves(bits)[index]).into(),
+            // Of a single the upper 19 bits count.
+            Self::Single => f32::from_bits(bits & 0xffff_e000).into(),
+            Self::Byte(true) => f64::from(bits.to_le_bytes()[index].cast_signed()),
+            Self::Byte(false) => f64::from(bits.to_le_bytes()[index]),
+        }
+    }
+}
+
+/// A product of 16 x K and K x 8 elements.
+struct Product {
+    a: From,
+    b: From,
+    element: [Element; 2],
+    /// Registers of B; A has twice as many.
+    registers: u8,
+}
+
+/// Rows of 8 sums.
+type Sums = [[f64; 8]; 16];
+
+impl Product {
+    fn add_to(&self, scope: &Scope<'_>, sums: &mut Sums) {
+        let a: Vec<Lanes> = (0..2 * self.registers).map(|n| scope.get(nth(self.a, n))).collect();
+        let b: Vec<Lanes> = (0..self.registers).map(|n| scope.get(nth(self.b, n))).collect();
+        let each = self.element[0].count();
+        let depth = 4 * each * usize::from(self.registers);
+        let place = |k: usize| (k / (4 * each), k % (4 * each) / each, k % each);
+        let mut left = vec![[0.0; 16]; depth];
+        let mut right = vec![[0.0; 8]; depth];
+        for k in 0..depth {
+            let (part, thread, index) = place(k);
+            for row in 0..16 {
+                let bits = a[2 * part + row / 8][row % 8 * 4 + thread];
+                left[k][row] = self.element[0].read(bits, index);
+            }
+            for column in 0..8 {
+                let bits = b[part][column * 4 + thread];
+                right[k][column] = self.element[1].read(bits, index);
+            }
+        }
+        for (row, sums) in sums.iter_mut().enumerate() {
+            for (column, sum) in sums.iter_mut().enumerate() {
+                *sum += (0..depth).map(|k| left[k][row] * right[k][column]).sum::<f64>();
+            }
+        }
+    }
+}
+
+/// Reads or writes the sums, two of a row in each lane.
+fn cell(lane: usize, index: usize) -> (usize, usize) {
+    (lane / 4 + 8 * (index / 2), lane % 4 * 2 + index % 2)
+}
+
+fn hmma(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let (target, a, b, c) = (args.target()?, args.int()?.from, args.int()?.from, args.int()?.from);
+    let element = match () {
+        () if line.has("TF32") => Element::Single,
+        () if line.has("BF16") => Element::Pair(Format::Brain),
+        () => Element::Pair(Format::Half),
+    };
+    let shape = line.suffixes().next().unwrap_or("");
+    let registers = match (shape, element) {
+        ("16816", Element::Pair(_)) | ("1688", Element::Single) => 2,
+        ("1688", Element::Pair(_)) | ("1684", Element::Single) => 1,
+        _ => return Err("its shape is not known".into()),
+    };
+    let product = Product { a, b, element: [element; 2], registers };
+    let single = line.has("F32");
+    Ok(Box::new(move |scope, mask| {
+        let mut sums = if single { read_singles(scope, c) } else { read_halves(scope, c) };
+        product.add_to(scope, &mut sums);
+        if single {
+            write_words(scope, target, mask, |row, column| narrow(sums[row][column]).to_bits());
+            return Ok(());
+        }
+        for part in 0..2 {
+            let value = std::array::from_fn(|lane| {
+                let [x, y] = [0, 1].map(|index| {
+                    let (row, column) = cell(lane, 2 * usize::from(part) + index);
+                    to_half(sums[row][column], Rounding::Nearest)
+                });
+                joined(x, y)
+            });
+            scope.put(target.plus(part), mask, &value);
+        }
+        Ok(())
+    }))
+}
+
+fn read_words(scope: &Scope<'_>, from: From, number: fn(u32) -> f64) -> Sums {
+    let mut sums = [[0.0; 8]; 16];
+    for index in 0..4_u8 {
+        let value = scope.get(nth(from, index));
+        for (lane, bits) in value.into_iter().enumerate() {
+            let (row, column) = cell(lane, index.into());
+            sums[row][column] = number(bits);
+        }
+    }
+    sums
+}
+
+fn read_singles(scope: &Scope<'_>, from: From) -> Sums {
+    read_words(scope, from, |bits| f32::from_bits(bits).into())
+}
+
+fn read_halves(scope: &Scope<'_>, from: From) -> Sums {
+    let mut sums = [[0.0; 8]; 16];
+    for part in 0..2_u8 {
+        let value = scope.get(nth(from, part));
+        for (lane, bits) in value.into_iter().enumerate() {
+            for (index, bits) in halves(bits).into_iter().enumerate() {
+                let (row, column) = cell(lane, 2 * usize::from(part) + index);
+                sums[row][column] = Format::Half.read(bits).into();
+            }
+        }
+    }
+    sums
+}
+
+fn write_words(
+    scope: &mut Scope<'_>,
+    target: Target,
+    mask: u32,
+    bits: impl Fn(usize, usize) -> u32,
+) {
+    for index in 0..4_u8 {
+        let value = std::array::from_fn(|lane| {
+            let (row, column) = cell(lane, index.into());
+            bits(row, column)
+        });
+        scope.put(target.plus(index), mask, &value);
+    }
+}
+
+fn imma(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let (target, a, b, c) = (args.target()?, args.int()?.from, args.int()?.from, args.int()?.from);
+    let registers = match line.suffixes().next().unwrap_or("") {
+        "16832" => 2,
+        "16816" => 1,
+        _ => return Err("its shape is not known".into()),
+    };
+    let types: Vec<Element> = line
+        .suffixes()
+        .filter_map(|suffix| match suffix {
+            "S8" => Some(Element::Byte(true)),
+            "U8" => Some(Element::Byte(false)),
+            _ => None,
+        })
+        .collect();
+    let [first, second] = types[..] else { return Err("its types are not known".into()) };
+    let product = Product { a, b, element: [first, second], registers };
+    let saturates = line.has("SAT");
+    Ok(Box::new(move |scope, mask| {
+        let mut sums = read_words(scope, c, |bits| f64::from(bits.cast_signed()));
+        product.add_to(scope, &mut sums);
+        write_words(scope, target, mask, |row, column| word(sums[row][column], saturates));
+        Ok(())
+    }))
+}
+
+/// A sum that is a whole number as 32 bits.
+#[allow(clippy::cast_possible_truncation, reason = "wraps or saturates, as the format does")]
+fn word(sum: f64, saturates: bool) -> u32 {
+    if saturates {
+        return (sum as i32).cast_unsigned();
+    }
+    crate::execute::low((sum as i64).cast_unsigned())
+}
+
+fn dmma(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let (target, a, b, c) = (args.target()?, args.int()?.from, args.int()?.from, args.int()?.from);
+    if !(line.has("884") || line.has("8x8x4")) {
+        return Err("its shape is not known".into());
+    }
+    Ok(Box::new(move |scope, mask| {
+        let [a, b] = [a, b].map(|from| scope.get64(from).map(f64::from_bits));
+        for index in 0..2_u8 {
+            let old = scope.get64(nth(c, 2 * index)).map(f64::from_bits);
+            let value: Lanes64 = std::array::from_fn(|lane| {
+                let (row, column) = cell(lane, index.into());
+                let sum =
+                    (0..4).fold(old[lane], |sum, k| a[row * 4 + k].mul_add(b[column * 4 + k], sum));
+                sum.to_bits()
+            });
+            scope.put64(target.plus(2 * index), mask, &value);
+        }
+        Ok(())
+    }))
+}

@@ -1,0 +1,14 @@
+//! SASS: the text of `nvdisasm -hex`, its operands, and what each instruction does.
+
+mod code;
+mod decode;
+mod disassemble;
+mod operand;
+mod text;
+
+pub use code::{Code, Decoded};
+pub(crate) use decode::Step;
+pub(crate) use decode::{Control, CtaBarrier};
+pub use disassemble::disassemble;
+pub(crate) use operand::{Address, Constant, PredicateFile};
+pub(crate) use text::Guard;

@@ -1,0 +1,114 @@
+// Integer arithmetic against the same C source on the CPU, with the ends of the ranges.
+#include "check.h"
+const int results = 40;
+__host__ __device__ inline unsigned turn(unsigned x, int by) { return by & 31 ? x << (by & 31) | x >> (32 - (by & 31)) : x; }
+__host__ __device__ void compute(unsigned a, unsigned b, unsigned s, unsigned long long *r) {
+  int i = int(a), j = int(b);
+  long long p = ((long long)i << 20) ^ j, q = ((long long)j << 7) - i;
+  unsigned long long u = p, v = q;
+  int k = 0;
+  r[k++] = a + b;
+  r[k++] = a * b;
+  r[k++] = (unsigned long long)a * b;
+  r[k++] = (long long)i * j;
+  r[k++] = ((unsigned long long)a * b) >> 32;
+  r[k++] = ((long long)i * j) >> 32;
+  r[k++] = u + v;
+  r[k++] = u - v;
+  r[k++] = u * v;
+  r[k++] = b ? a / b : 0;
+  r[k++] = b ? a % b : 0;
+  r[k++] = j && !(j == -1 && i == int(0x80000000)) ? i / j : 0;
+  r[k++] = j && !(j == -1 && i == int(0x80000000)) ? i % j : 0;
+  r[k++] = v ? u / v : 0;
+  r[k++] = q && q != -1 ? p % q : 0;
+  r[k++] = a << (s & 31);
+  r[k++] = a >> (s & 31);
+  r[k++] = i >> (s & 31);
+  r[k++] = u << (s & 63);
+  r[k++] = u >> (s & 63);
+  r[k++] = p >> (s & 63);
+  r[k++] = turn(a, s);
+  r[k++] = (a & b) ^ (~a | s);
+  r[k++] = i < j;
+  r[k++] = a < b;
+  r[k++] = p < q;
+  r[k++] = u >= v;
+  r[k++] = p == q || u != v;
+  r[k++] = i < j ? i : j;
+  r[k++] = a > b ? a : b;
+  r[k++] = i < 0 ? -i : i;
+  r[k++] = (signed char)a + (short)b;
+  r[k++] = (unsigned char)a * (unsigned short)b;
+  r[k++] = i / 7 + j % 10;
+  r[k++] = a / 1000u + b % 3u;
+  r[k++] = i / 8 - j % 16;
+  r[k++] = p / 1000000007ll;
+  r[k++] = a * 5 + (b << 3);
+  r[k++] = u * 9 + v;
+  r[k++] = (a >> 3 & 0x1f) | (b << 5 & 0x3e0);
+}
+__global__ void kernel(const unsigned *a, const unsigned *b, unsigned long long *r, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) compute(a[i], b[i], i * 7, r + i * results);
+}
+__global__ void bits(const unsigned *a, const unsigned *b, unsigned *r, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  unsigned x = a[i], y = b[i], *o = r + i * 12;
+  o[0] = __popc(x);
+  o[1] = __clz(x);
+  o[2] = __ffs(x);
+  o[3] = __brev(x);
+  o[4] = __byte_perm(x, y, 0x3715);
+  o[5] = __funnelshift_l(x, y, i);
+  o[6] = __funnelshift_rc(x, y, i);
+  o[7] = __mulhi(int(x), int(y));
+  o[8] = __dp4a(int(x), int(y), 5);
+  o[9] = __sad(int(x), int(y), 3u);
+  o[10] = __popcll((unsigned long long)x << 32 | y) + __clzll((unsigned long long)x << 32 | y);
+  o[11] = __umulhi(x, y);
+}
+int main() {
+  const int n = 700;
+  const unsigned ends[] = {0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff, 31, 32, 0xffff, 0x10000};
+  static unsigned a[n], b[n];
+  for (int i = 0; i < n; i++) {
+    a[i] = i < 100 ? ends[i / 10] : draw(i);
+    b[i] = i < 100 ? ends[i % 10] : draw(i + 9999) >> (i % 30);
+  }
+  unsigned *x = device(a, n), *y = device(b, n), *w = device<unsigned>(nullptr, n * 12);
+  unsigned long long *z = device<unsigned long long>(nullptr, n * results);
+  kernel<<<(n + 63) / 64, 64>>>(x, y, z, n);
+  bits<<<(n + 63) / 64, 64>>>(x, y, w, n);
+  unsigned long long *r = host(z, n * results);
+  unsigned *o = host(w, n * 12);
+  for (int i = 0; i < n; i++) {
+    unsigned long long wanted[results];
+    compute(a[i], b[i], i * 7, wanted);
+    for (int k = 0; k < results; k++)
+      if (r[i * results + k] != wanted[k] && failures++ < 9)
+        printf("result %d of %x, %x: %llx, expected %llx\n", k, a[i], b[i], r[i * results + k], wanted[k]);
+    unsigned p = a[i], q = b[i], v[12];
+    unsigned long long pq = (unsigned long long)p << 32 | q, qp = (unsigned long long)q << 32 | p;
+    v[0] = __builtin_popcount(p);
+    v[1] = p ? __builtin_clz(p) : 32;
+    v[2] = __builtin_ffs(p);
+    v[3] = 0;
+    for (int k = 0; k < 32; k++) v[3] |= (p >> k & 1) << (31 - k);
+    v[4] = (qp >> 40 & 255) | (qp >> 8 & 255) << 8 | (qp >> 56) << 16 | (qp >> 24 & 255) << 24;
+    v[5] = (qp << (i & 31)) >> 32;
+    v[6] = qp >> (i < 32 ? i : 32);
+    v[7] = ((long long)int(p) * int(q)) >> 32;
+    v[8] = 5;
+    for (int k = 0; k < 32; k += 8) v[8] += (signed char)(p >> k) * (signed char)(q >> k);
+    long long far = (long long)int(p) - int(q);
+    v[9] = unsigned(far < 0 ? -far : far) + 3;
+    v[10] = __builtin_popcountll(pq) + (pq ? __builtin_clzll(pq) : 64);
+    v[11] = ((unsigned long long)p * q) >> 32;
+    for (int k = 0; k < 12; k++)
+      if (o[i * 12 + k] != v[k] && failures++ < 9)
+        printf("bits %d of %x, %x: %x, expected %x\n", k, p, q, o[i * 12 + k], v[k]);
+  }
+  return finish("integers");
+}

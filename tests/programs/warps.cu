@@ -1,0 +1,34 @@
+// Shuffles, votes, matches and reductions of parts of a warp.
+#include "check.h"
+__global__ void kernel(int *o) {
+  int t = threadIdx.x, lane = t & 31;
+  o[t] = __shfl_sync(~0u, t, lane ^ 5) + __shfl_down_sync(~0u, t, 3, 8) * 1000;
+  o[t + 64] = __ballot_sync(~0u, t % 3 == 0);
+  o[t + 128] = __any_sync(~0u, t == 40) + 2 * __all_sync(~0u, t < 32);
+  if (lane < 20) {
+    unsigned m = __activemask();
+    o[t + 192] = __shfl_sync(m, t, 3) + __popc(__ballot_sync(m, t & 1)) * 100 + __reduce_add_sync(m, t) * 10000;
+    o[t + 256] = __match_any_sync(m, t / 4);
+  } else o[t + 192] = -1;
+  __syncwarp();
+  o[t + 320] = __syncthreads_count(t > 3) + 100 * __syncthreads_or(t == 9) + 1000 * __syncthreads_and(t < 63);
+  o[t + 384] = __reduce_max_sync(~0u, t * 7 % 32);
+}
+int main() {
+  int *o = device<int>(nullptr, 448);
+  kernel<<<1, 64>>>(o);
+  int *r = host(o, 448);
+  for (int t = 0; t < 64; t++) {
+    int lane = t & 31, base = t & 32, ballot = 0, sum = 0, odd = 0, match = 0;
+    for (int l = 0; l < 32; l++) ballot |= ((base + l) % 3 == 0) << l;
+    for (int l = 0; l < 20; l++) { sum += base + l; odd += (base + l) & 1; match |= ((base + l) / 4 == t / 4) << l; }
+    expect("shfl", t, r[t], (base | (lane ^ 5)) + ((lane & 7) + 3 < 8 ? t + 3 : t) * 1000, 0);
+    expect("ballot", t, r[t + 64], ballot, 0);
+    expect("any", t, r[t + 128], int(base == 32) + 2 * (base == 0), 0);
+    expect("part", t, r[t + 192], lane < 20 ? base + 3 + odd * 100 + sum * 10000 : -1, 0);
+    if (lane < 20) expect("match", t, r[t + 256], match, 0);
+    expect("count", t, r[t + 320], 60 + 100, 0);
+    expect("max", t, r[t + 384], 31, 0);
+  }
+  return finish("warps");
+}
