@@ -180,8 +180,8 @@ impl Scheme for Mig {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Choice;
     use super::super::fixture::facts;
-    use super::super::{Choice, Scheme};
     use gpumodel_core::contract::{Facts, MigFacts, MigProfile, Plan};
     use gpumodel_core::units::{AppId, to_u16};
 

@@ -81,8 +81,8 @@ impl Scheme for Mps {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Choice;
     use super::super::fixture::facts;
-    use super::super::{Choice, Scheme};
     use gpumodel_core::units::AppId;
 
     fn sms(scheme: &str) -> Result<Vec<Vec<usize>>, String> {

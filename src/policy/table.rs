@@ -127,7 +127,7 @@ pub const TABLE: &[Row] = &[
     Row::new("slate", SLATE, slate::Slate::make, slate::PARAMETERS)
         .does("persistent workers on own SMs, in pairs of matching classes"),
     Row::new("bp", UGPU, ugpu::bp, ugpu::BALANCED)
-        .does("an equal, private part of SMs and channels for each application")
+        .does("an equal, private part of SMs and channels for each")
         .owns_channels(),
     Row::new("bp-bs", UGPU, |set| ugpu::bp_unequal(set, AppId(0)), ugpu::UNEQUAL)
         .does("three quarters of SMs and channels for the first of two")
@@ -165,7 +165,7 @@ pub const TABLE: &[Row] = &[
         .does("as ugpu, high priority keeps three quarters of its solo speed")
         .owns_channels(),
     Row::new("mig", NVIDIA, mig::Mig::make, mig::PARAMETERS)
-        .does("an instance for each application: own SMs, L2 part and channels")
+        .does("an instance for each application: own SMs, L2 and channels")
         .owns_instances(),
     Row::new("mps", NVIDIA, mps::Mps::make, mps::PARAMETERS)
         .does("processes at once on shared SMs, a limit of SMs for each"),

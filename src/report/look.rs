@@ -16,7 +16,7 @@ const YELLOW: usize = 6;
 
 /// Schemes by name: colour and hatch. Those of one paper differ as lines too, by marks and
 /// dashes; dense hatches, which darken a colour, are left to settings and unknown names.
-const SCHEMES: [(&str, usize); 31] = [
+const SCHEMES: [(&str, usize); 35] = [
     ("solo", look(SKY, 8)),
     ("sequential", look(YELLOW, 6)),
     ("left-over", look(BLUE, 0)),
@@ -45,6 +45,10 @@ const SCHEMES: [(&str, usize); 31] = [
     ("qos-bp", look(SKY, 0)),
     ("qos-mps-share", look(YELLOW, 3)),
     ("qos-ugpu", look(VERMILION, 7)),
+    ("mig", look(BLUE, 3)),
+    ("mps", look(ORANGE, 2)),
+    ("green-contexts", look(GREEN, 0)),
+    ("time-slicing", look(PURPLE, 1)),
     ("even-queue", look(YELLOW, 4)),
     ("ilp", look(SKY, 7)),
     ("ilp-smra", look(ORANGE, 3)),

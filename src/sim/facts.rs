@@ -40,7 +40,7 @@ pub fn machine_facts(
         peak_sm_port_gb_per_s: port_gb_per_s(machine),
         peak_ipc_per_sm: f64::from(machine.sm.schedulers * machine.sm.issue_width * lanes),
         schedulers_per_sm: machine.sm.schedulers,
-        mig: machine.mig.as_ref().and_then(crate::config::Mig::facts),
+        mig: machine.mig.as_ref().and_then(|mig| mig.facts(machine)),
         apps: Vec::new(),
     }
 }

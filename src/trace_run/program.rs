@@ -36,7 +36,7 @@ pub(crate) fn check(program: &Path, runtime: &Path) -> Result<&'static str, RunE
         wrong("this is no executable of Linux; name the program itself, not a script".into())
     })?;
     let refused = |name: &&str| REFUSED.iter().find(|(library, _)| name.starts_with(library));
-    if let Some((name, (_, advice))) = found.needed.iter().find_map(|n| Some((n, refused(&n)?))) {
+    if let Some((name, (_, advice))) = found.needed.iter().find_map(|n| Some((n, refused(n)?))) {
         return Err(wrong(format!("it is linked with {name}, which cannot be traced; {advice}")));
     }
     let linked = linked(&found).map_err(wrong)?;

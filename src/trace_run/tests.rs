@@ -82,6 +82,7 @@ fn parameters(words: &[u32], pointers: &[u64]) -> Vec<u8> {
 fn a_sum_of_vectors_is_right_and_recorded() {
     let place = Place::new();
     let value = |i: u32| 0.25 * f64::from(i);
+    #[allow(clippy::cast_possible_truncation, reason = "small numbers, exact in single precision")]
     let single = |v: f64| super::execute::low(u64::from((v as f32).to_bits()));
     place.write(4096, (0..100).map(|i| single(value(i))));
     place.write(8192, (0..100).map(|_| single(1.0)));
@@ -99,9 +100,8 @@ fn a_sum_of_vectors_is_right_and_recorded() {
     assert_eq!(store.kernel(0).cta_count(), 2);
     let cta = store.cta(0, 1).unwrap();
     let warps = (0..2).map(|cta| store.cta(0, cta).unwrap());
-    let recorded: u64 = warps
-        .map(|cta| (0..cta.warp_count()).map(|w| u64::from(cta.warp_instructions(w))).sum::<u64>())
-        .sum();
+    let recorded: u64 =
+        warps.map(|cta| (0..cta.warp_count()).map(|w| cta.warp_instructions(w)).sum::<u64>()).sum();
     assert_eq!((recorded, cta.warp_count()), (counts.instructions, 2));
 }
 

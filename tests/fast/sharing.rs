@@ -13,7 +13,7 @@ use gpumodel::trace::workload::{Compression, Workload, write_folder};
 use gpumodel::trace::{ConvertRequest, Silent, convert};
 
 /// Every scheme for several applications, with phases as short as the kernels are.
-pub(crate) const SCHEMES: [&str; 14] = [
+pub(crate) const SCHEMES: [&str; 15] = [
     "sequential",
     "left-over",
     "fcfs",
@@ -24,6 +24,7 @@ pub(crate) const SCHEMES: [&str; 14] = [
     "smra:t_c=2000:rest=1",
     "profile-based:step=24:window=500",
     "cuda:slice_us=20:switch_us=0.1",
+    "time-slicing:quantum_us=20:switch_us=0.1",
     "mps-leftover",
     "mps-share",
     "cd-search:epoch=5000:step=2:min_sms=1",

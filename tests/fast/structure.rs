@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 /// Crate and those of ours that it may depend on; cargo keeps everything else out.
 const CRATES: &[(&str, &[&str])] = &[
-    ("app", &["core", "feed", "models", "policy", "report", "sim", "trace"]),
+    ("app", &["core", "feed", "models", "policy", "report", "sim", "trace", "trace-run"]),
     ("core", &[]),
     ("feed", &["core", "sim", "trace"]),
     ("policy", &["core"]),
     ("report", &["core"]),
     ("sim", &["core"]),
     ("trace", &["core"]),
+    ("trace_run", &["core", "trace"]),
 ];
 
 /// Longest source file, in lines.

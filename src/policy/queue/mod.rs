@@ -158,7 +158,7 @@ pub const QUEUE_TABLE: &[QueueRow] = &[
     QueueRow {
         name: "ilp",
         paper: ILP_SMRA,
-        summary: "least disturbing classes together, SMs divided evenly",
+        summary: "least disturbing classes together, SMs split evenly",
         parameters: ilp::PARAMETERS,
         within: "spatial",
         make: Ilp::make,

@@ -22,11 +22,15 @@ pub struct Mig {
 }
 
 impl Mig {
-    /// The same as facts; `None` where there are no profiles.
-    pub(crate) fn facts(&self) -> Option<MigFacts> {
+    /// The same as facts, without instances that need more SMs than `machine` has, as where a
+    /// user has set fewer; `None` where none is left, or the channels are not whole slices.
+    pub(crate) fn facts(&self, machine: &Machine) -> Option<MigFacts> {
         let profiles = self.profiles.iter().map(|row| profile(row)).collect::<Option<Vec<_>>>()?;
+        let fits = |profile: &MigProfile| profile.sms <= machine.dispatch.sms;
+        let profiles: Vec<MigProfile> = profiles.into_iter().filter(fits).collect();
         let memory_slices = self.memory_slices;
-        (!profiles.is_empty()).then_some(MigFacts { memory_slices, profiles })
+        let whole = memory_slices > 0 && machine.dram.channels.is_multiple_of(memory_slices);
+        (whole && !profiles.is_empty()).then_some(MigFacts { memory_slices, profiles })
     }
 }
 
@@ -58,9 +62,9 @@ pub(super) fn problems(machine: &Machine) -> Vec<String> {
     let Some(mig) = machine.mig.as_ref().filter(|mig| !mig.profiles.is_empty()) else {
         return Vec::new();
     };
-    let (slices, channels) = (mig.memory_slices, machine.dram.channels);
-    if slices == 0 || slices > 64 || !channels.is_multiple_of(slices) {
-        return vec![format!("mig.memory_slices = {slices} of {channels} channels")];
+    let slices = mig.memory_slices;
+    if slices == 0 || slices > 64 {
+        return vec![format!("mig.memory_slices = {slices}")];
     }
     if machine.translation.is_some() {
         return vec![String::from("mig with translation: pages have owners of their own")];
@@ -75,13 +79,9 @@ pub(super) fn problems(machine: &Machine) -> Vec<String> {
         };
         let inside =
             |&start: &u32| u64::from(start) + u64::from(found.memory_slices) <= slices.into();
-        let counts = found.memory_slices > 0 && found.instances > 0;
-        let sms = (1..=machine.dispatch.sms).contains(&found.sms);
-        if !(counts && sms && found.starts.iter().all(inside)) {
-            wrong.push(format!(
-                "mig.profiles: `{row}` on a machine of {} SMs and {slices} memory slices",
-                machine.dispatch.sms
-            ));
+        let counts = found.memory_slices > 0 && found.instances > 0 && found.sms > 0;
+        if !(counts && found.starts.iter().all(inside)) {
+            wrong.push(format!("mig.profiles: `{row}` of {slices} memory slices"));
         }
     }
     wrong

@@ -249,14 +249,14 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_thirty_two_migrations_and_takes_144_cycles() {
+    fn a_page_is_thirty_two_migrations_and_takes_99_cycles() {
         let (mut memory_system, pages) = memory_system("ugpu", &[]);
         let (pages, mut queue) = (pages.unwrap(), EventQueue::new());
         assert!(memory_system.can_copy_pages());
         let ends = [pages.together(1234, 2), pages.together(77, 5)];
         memory_system.copy_page(9, ends, PAGE, &mut queue);
-        // 45 clocks at 440 MHz on a clock of 1.4 GHz.
-        assert_eq!(copied(&mut memory_system, &mut queue), [(9, 144)]);
+        // 31 clocks at 440 MHz on a clock of 1.4 GHz.
+        assert_eq!(copied(&mut memory_system, &mut queue), [(9, 99)]);
         let halves: Vec<u64> =
             memory_system.channel_counts(0).iter().map(|c| c.migrations).collect();
         for (channel, &halves) in (0_u32..).zip(&halves) {

@@ -139,7 +139,7 @@ extern "C" fn cudaDeviceGetAttribute(value: *mut c_int, attribute: u32, _: c_int
     let device = state().request.device.clone();
     let small = |size: u64| u32::try_from(size).unwrap_or(u32::MAX >> 1);
     let found = match attribute {
-        1 | 2 | 3 => 1024,
+        1..=3 => 1024,
         4 => 64,
         5 => u32::MAX >> 1,
         6 | 7 => 65535,

@@ -26,8 +26,8 @@ impl State {
     }
 }
 
-fn outside(offset: usize, count: usize, size: usize) -> bool {
-    offset.checked_add(count).is_none_or(|end| end > size)
+fn outside(offset: usize, count: usize, size: u64) -> bool {
+    offset.checked_add(count).is_none_or(|end| end as u64 > size)
 }
 
 #[unsafe(no_mangle)]
@@ -40,10 +40,10 @@ extern "C" fn cudaMemcpyToSymbol(
 ) -> u32 {
     let place = state().place(symbol);
     match place {
-        Some(Place::Device(at, size)) if !outside(offset, count, size as usize) => {
+        Some(Place::Device(at, size)) if !outside(offset, count, size) => {
             transfer(pointer(at + offset as u64), from, count, None)
         }
-        Some(Place::Constant(module, at, size)) if !outside(offset, count, size) => {
+        Some(Place::Constant(module, at, size)) if !outside(offset, count, size as u64) => {
             let new = bytes(from, count);
             let bank = &mut state().modules[module].constants;
             if let Some(old) = bank.get_mut(at + offset..at + offset + count) {
@@ -78,10 +78,10 @@ extern "C" fn cudaMemcpyFromSymbol(
 ) -> u32 {
     let place = state().place(symbol);
     match place {
-        Some(Place::Device(at, size)) if !outside(offset, count, size as usize) => {
+        Some(Place::Device(at, size)) if !outside(offset, count, size) => {
             transfer(to, pointer(at + offset as u64), count, None)
         }
-        Some(Place::Constant(module, at, size)) if !outside(offset, count, size) => {
+        Some(Place::Constant(module, at, size)) if !outside(offset, count, size as u64) => {
             let state = state();
             let bank = &state.modules[module].constants;
             if let Some(old) = bank.get(at + offset..at + offset + count) {

@@ -122,7 +122,7 @@ impl AddressMap {
 
 /// Numbers of channels that instances of `machine` have, each once.
 fn instance_channels(machine: &Machine) -> BTreeSet<u32> {
-    let facts = machine.mig.as_ref().and_then(super::Mig::facts);
+    let facts = machine.mig.as_ref().and_then(|mig| mig.facts(machine));
     let of = |mig: gpumodel_core::contract::MigFacts| {
         let each = machine.dram.channels / mig.memory_slices.max(1);
         let counts = mig.profiles.into_iter().map(move |profile| profile.memory_slices * each);

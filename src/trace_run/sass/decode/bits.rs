@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_highest_bit_is_found_as_count_leading_zeros_says() {
-        for value in [0, 1, 2, 0x8000_0000, 0x7fff_ffff, 12345] {
+        for value in [0_u32, 1, 2, 0x8000_0000, 0x7fff_ffff, 12345] {
             let expected = if value == 0 { u32::MAX } else { 31 - value.leading_zeros() };
             assert_eq!(highest(value, false, false), expected);
         }

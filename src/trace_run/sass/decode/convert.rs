@@ -293,6 +293,11 @@ mod tests {
     use super::{Rounding, Whole, exact, to_single};
 
     #[test]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast of Rust saturates, which is what is compared"
+    )]
     fn numbers_outside_the_range_become_its_ends_as_in_rust() {
         let of = |name: &str| Whole::named(name).unwrap();
         for value in [0.0, -1.0, 3e9, -3e9, 1e20, -1e20, 255.0, 127.0, f64::INFINITY] {

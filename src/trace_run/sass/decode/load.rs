@@ -155,7 +155,7 @@ fn width(line: &Line) -> (usize, bool) {
 }
 
 fn aligned(mask: u32, addresses: &[u64; 32], bytes: usize) -> Result<(), String> {
-    let wrong = each(mask).find(|&lane| addresses[lane] % bytes as u64 != 0);
+    let wrong = each(mask).find(|&lane| !addresses[lane].is_multiple_of(bytes as u64));
     wrong.map_or(Ok(()), |lane| {
         Err(format!("lane {lane}: the address {:#x} is no multiple of {bytes}", addresses[lane]))
     })

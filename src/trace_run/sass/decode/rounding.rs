@@ -108,7 +108,7 @@ pub(super) fn to_half(value: f64, rounding: Rounding) -> u16 {
         return sign | 0x7c00;
     }
     // The unit of the last place, of small numbers that of the smallest normal one.
-    let exponent = (size.to_bits() >> 52).saturating_sub(1023 - 14).max(0);
+    let exponent = (size.to_bits() >> 52).saturating_sub(1023 - 14);
     let exponent = u16::try_from(exponent).unwrap_or(0).min(32);
     let unit = 2_f64.powi(i32::from(exponent) - 24);
     let steps = towards.whole(size / unit);
