@@ -78,7 +78,8 @@ impl Recorder {
     }
 }
 
-fn statics(opcodes: &[String], code: &[Instruction]) -> Vec<Static> {
+/// What the store keeps of each instruction of a code.
+pub(crate) fn statics(opcodes: &[String], code: &[Instruction]) -> Vec<Static> {
     code.iter()
         .map(|one| Static {
             pc: one.pc,

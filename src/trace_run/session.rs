@@ -145,11 +145,11 @@ pub fn nvdisasm(named: Option<&Path>) -> Result<PathBuf, RunError> {
             false => Err(RunError::code(format!("{}: there is no such file", named.display()))),
         };
     }
-    let beside = on_path(Path::new("nvcc"))
+    let next_to_nvcc = on_path(Path::new("nvcc"))
         .and_then(|nvcc| nvcc.canonicalize().ok())
         .map(|nvcc| nvcc.with_file_name(NAME));
     let usual = Some(PathBuf::from("/usr/local/cuda/bin").join(NAME));
-    let found = [on_path(Path::new(NAME)), beside, usual];
+    let found = [on_path(Path::new(NAME)), next_to_nvcc, usual];
     found.into_iter().flatten().find(|path| path.is_file()).or_else(in_packages).ok_or_else(|| {
         RunError::code(
             "nvdisasm is neither on PATH nor next to nvcc; install it with a CUDA toolkit or \

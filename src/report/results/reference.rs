@@ -1,6 +1,6 @@
 //! Reference tables: numbers of another model or of real hardware, as CSV.
 //!
-//! Profiles of Nsight Compute and Nsight Systems have a reader of their own. Else three shapes are distinguished by their header line:
+//! Profiles of Nsight Compute and Nsight Systems have their reader. Else three shapes are distinguished by their header line:
 //! - runs of a cycle simulator (`machine,trace,launches,kernels,cycles,…`):
 //!   totals of the launches named, cycles with the launch latency included;
 //! - launches of a cycle simulator (`machine,trace,launch,name,cycles,…`);

@@ -67,7 +67,9 @@ pub(super) fn problems(machine: &Machine) -> Vec<String> {
         return vec![format!("mig.memory_slices = {slices}")];
     }
     if machine.translation.is_some() {
-        return vec![String::from("mig with translation: pages have owners of their own")];
+        return vec![String::from(
+            "mig with translation: expected one of them, since both place pages",
+        )];
     }
     let mut wrong = Vec::new();
     for row in &mig.profiles {

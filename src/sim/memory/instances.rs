@@ -1,4 +1,4 @@
-//! Applications whose data lie in channels of their own (Multi-Instance GPU).
+//! Applications whose data lie in separate channels (Multi-Instance GPU).
 
 use std::sync::Arc;
 

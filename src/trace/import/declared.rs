@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gpumodel_core::isa::{Access, Code, Launch};
+use gpumodel_core::isa::{Access, Launch};
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 use rayon::prelude::*;
 
@@ -14,6 +14,7 @@ use super::Imported;
 use super::accelsim::header::{self, Header};
 use super::request::{ConvertReport, Progress};
 use crate::error::TraceError;
+use crate::recorder::statics;
 use crate::store::Command;
 use crate::store::chunk_writer::{KernelWriter, MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
 use crate::store::records::{AddressList, Batch, Block, Piece, Record, Static};
@@ -88,7 +89,8 @@ impl<'a> LaunchSource<'a> {
         let name = PathBuf::from(format!("synth:{}, launch {}", workload.name(), launch + 1));
         let header = header::read(workload::header(kernel.launch(), "synth").as_bytes());
         let header = header.map_err(|fault| fault.in_file(&name, 1))?;
-        let statics = Arc::new(statics(&kernel.code()));
+        let code = kernel.code();
+        let statics = Arc::new(statics(&code.opcodes, &code.instructions));
         Ok(Self { workload, kernel, name, header, statics })
     }
 
@@ -163,21 +165,6 @@ impl<'a> LaunchSource<'a> {
         }
         Ok(gathered.block(position))
     }
-}
-
-fn statics(code: &Code) -> Vec<Static> {
-    let instructions = code.instructions.iter();
-    instructions
-        .map(|one| Static {
-            pc: one.pc,
-            opcode: code.opcodes[to_usize(one.opcode)].as_str().into(),
-            destinations: one.destinations.clone(),
-            sources: one.sources.clone(),
-            width: one.width,
-            immediates: one.immediates.clone(),
-            line: one.line,
-        })
-        .collect()
 }
 
 /// The records of a CTA so far.
