@@ -23,6 +23,7 @@ mod sample;
 mod scheme;
 mod solo;
 mod sweep;
+mod trace_counters;
 mod trace_device;
 
 use std::path::Path;

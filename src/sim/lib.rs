@@ -59,4 +59,4 @@ pub use hot::InstructionCounts;
 pub use interval::ProfileImage;
 pub use memory::PresumedL2Hits;
 pub use mmu::AppMemory;
-pub use sm::{Limit, Need};
+pub use sm::{Limit, Need, access_sectors, bank_conflicts};

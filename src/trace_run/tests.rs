@@ -17,13 +17,14 @@ struct Place {
     module: Module,
     code: Code,
     memory: HostMemory,
+    threads: u64,
 }
 
 impl Place {
     fn new() -> Self {
         let module = Module::read(CUBIN, BASE).unwrap();
         let code = Code::read(TEXT, &module.functions).unwrap();
-        Self { module, code, memory: HostMemory::new(BASE, 1 << 16) }
+        Self { module, code, memory: HostMemory::new(BASE, 1 << 16), threads: 1 }
     }
 
     fn launch(
@@ -52,6 +53,7 @@ impl Place {
             constants: &constants,
             stack_bytes: 1024,
             cooperative: 0,
+            threads: self.threads,
         };
         let Some(recorder) = recorder else { return run(&request, &self.memory, None) };
         let rows = self.code.rows();

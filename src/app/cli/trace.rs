@@ -5,14 +5,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use gpumodel_core::units::{FolderPurpose, Scratch};
+use gpumodel_report::results::{CountedLaunch, CounterCheck, CounterRow};
+use gpumodel_report::table::{Cell, Column, Table};
 use gpumodel_trace::{ConvertRequest, Filter, Store, export, source_name};
 use gpumodel_trace_run::request::Request;
 use gpumodel_trace_run::{Outcome as Run, Session, nvdisasm};
 
 use super::options::FilterArguments;
-use super::output::alert;
+use super::output::{alert, write_text};
+use super::tables::width;
 use super::traces::replace_traces;
 use super::{Outcome, message};
+use crate::trace_counters::count;
 use crate::trace_device::device;
 
 /// Runs a CUDA program without a GPU and records its launches.
@@ -21,7 +25,8 @@ use crate::trace_device::device;
     nvcc -arch=sm_80 -cudart shared app.cu -o app\n  \
     gpumodel trace -o app.gpt -- ./app 1024\n  \
     gpumodel trace -o app.gpt --device h100 --names 'gemm' -- ./app 1024\n  \
-    gpumodel trace -o app-text --to traceg -- ./app\n\n\
+    gpumodel trace -o app-text --to traceg -- ./app\n  \
+    gpumodel trace -o app.gpt --check card.csv -- ./app\n\n\
     `gpumodel guide programs` says how programs are compiled and what is supported.")]
 pub(crate) struct Arguments {
     /// The store to write, or the folder of --to traceg
@@ -44,6 +49,13 @@ pub(crate) struct Arguments {
     /// Writes into a folder with other contents, which stay where no name is the same
     #[arg(long)]
     force: bool,
+    /// Compares instructions, accesses, sectors and bank conflicts with a card's, from
+    /// `ncu --csv --page raw` of the same program; exit code 1: some differ by more than --tolerance
+    #[arg(long, value_name = "NCU.csv")]
+    check: Option<PathBuf>,
+    /// By how many percent a counter of --check may differ
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.5, requires = "check")]
+    tolerance: f64,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -68,6 +80,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let folder = std::path::absolute(scratch.path())?;
     let (program, rest) = arguments.program.split_first().ok_or("no program")?;
     let filter = Filter::from(arguments.filter);
+    if arguments.check.is_some() && filter.ctas.is_some() {
+        return Err("--check counts whole launches; leave --ctas out".into());
+    }
     let word = |name| filter.words().into_iter().find(|(key, _)| *key == name).map(|(_, v)| v);
     let request = Request {
         output: folder.join("trace.gpt"),
@@ -79,6 +94,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         ctas: word("ctas"),
     };
     let run = Session { program, arguments: rest, folder: &folder }.run(&request)?;
+    let card = arguments.check.as_deref();
+    let counted = card.map(|_| count(&Store::open(&request.output)?, &machine.machine.shared));
+    let counted = counted.transpose()?;
     let store = match arguments.to {
         OutputFormat::Store => {
             std::fs::rename(&request.output, output)?;
@@ -89,7 +107,46 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
             output.display().to_string()
         }
     };
-    Ok(report(&run, &store))
+    let code = report(&run, &store);
+    match card.zip(counted) {
+        Some((card, counted)) if !agrees(card, &counted, arguments.tolerance)? => {
+            Ok(ExitCode::from(1))
+        }
+        _ => Ok(code),
+    }
+}
+
+/// Shows the counters of `launches` next to those of the profile `card`; whether all differ by
+/// `tolerance` percent at most.
+fn agrees(
+    card: &Path,
+    launches: &[CountedLaunch],
+    tolerance: f64,
+) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
+    let check = CounterCheck::read(card, launches)?;
+    let columns: [Column<&CounterRow>; 6] = [
+        ("kernel", |row| row.kernel.clone().into()),
+        ("launch", |row| match row.launch {
+            0 => "mean".into(),
+            launch => launch.to_string().into(),
+        }),
+        ("counter", |row| row.counter.name().into()),
+        ("run", |row| Cell::Number(row.run, 0)),
+        ("card", |row| Cell::Number(row.card, 0)),
+        ("error", |row| Cell::Shown(row.error(), format!("{:+.2}%", 100.0 * row.error()))),
+    ];
+    let table = Table::new(&columns, &check.rows).left(&[0, 2]);
+    write_text(Path::new("-"), &table.terminal(width()))?;
+    if !check.missing.is_empty() {
+        let count = check.missing.len();
+        alert(format_args!("warning: {count} launch(es) of the card's are not in the run: {}", check.missing[0]));
+    }
+    let wrong = check.rows.iter().filter(|row| row.error().abs() > tolerance / 100.0).count();
+    if wrong > 0 {
+        let all = check.rows.len();
+        alert(format_args!("{wrong} of {all} counters differ by more than {tolerance}%"));
+    }
+    Ok(wrong == 0)
 }
 
 /// Writes the store at `store` as text.

@@ -56,7 +56,7 @@ pub use link::LinkRecord;
 pub(crate) use measure::first_partition;
 pub use measure::{EpochShares, Measure};
 pub use metrics::Alone;
-pub use profile::Unmatched;
+pub use profile::{CountedLaunch, Counter, CounterCheck, CounterRow, Unmatched};
 pub use quantity::{ErrorUnit, Quantity, SlotShares, Summary};
 pub use queue::{
     ClassifiedRecord, Gain, GroupRecord, InterferenceRecord, JobRecord, MatchingRecord, NamedRun,

@@ -261,6 +261,24 @@ fn words_of_lane(width: u64, shared: &SharedSpec) -> (u64, u64) {
     (bank_bytes, words)
 }
 
+/// Sectors of 32 bytes that a warp instruction touches which accesses `width` bytes per lane, in
+/// local memory where it is `local`.
+#[must_use]
+pub fn access_sectors(access: &Access, width: u64, local: bool) -> u32 {
+    let mut lines = Vec::new();
+    match local {
+        true => interleave_local(access, width, 0, &mut lines),
+        false => coalesce(access, width, &mut lines),
+    }
+    lines.iter().map(|line| line.sectors.count_ones()).sum()
+}
+
+/// Passes over the banks of `shared` beyond those that so many words need anyhow.
+#[must_use]
+pub fn bank_conflicts(access: &Access, width: u64, shared: &SharedSpec) -> u32 {
+    bank_passes(access, width, shared).saturating_sub(fewest_passes(access, width, shared))
+}
+
 /// Whether lanes whose words begin at `firsts`, `words` each, read one word of each of
 /// `banks` at most as they follow each other: one word for all, or word after word.
 fn is_run(mut firsts: impl Iterator<Item = u64>, words: u64, banks: u64) -> bool {

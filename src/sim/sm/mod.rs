@@ -31,6 +31,7 @@ use cta::Cta;
 pub(crate) use cta::{Arrival, Duty};
 pub(crate) use cta_resources::Bounds;
 use cta_resources::CtaResources;
+pub use coalesce::{access_sectors, bank_conflicts};
 pub use cta_resources::{Limit, Need};
 use fetch::Fetch;
 pub(crate) use lost_arrival::WaitingCta;

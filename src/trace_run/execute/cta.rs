@@ -4,6 +4,7 @@ use gpumodel_core::units::{Dim3, WARP_LANES, to_u32};
 use gpumodel_trace::WarpRecord;
 
 use super::barrier::{Arrived, CTA_BARRIERS};
+use super::buffer::Buffer;
 use super::grid::Grid;
 use super::lanes::Scope;
 use super::warp::Warp;
@@ -17,6 +18,8 @@ const TURN: u64 = 1 << 14;
 pub(crate) struct CtaState {
     pub(crate) shared: Vec<u8>,
     pub(crate) barriers: [Arrived; CTA_BARRIERS],
+    /// Where writes to global memory wait; none: they are done at once.
+    pub(crate) buffer: Option<Buffer>,
 }
 
 /// A CTA.
@@ -24,7 +27,7 @@ pub(crate) struct Cta {
     /// Its number in the grid, x fastest.
     pub(crate) number: u64,
     pub(crate) position: Dim3,
-    state: CtaState,
+    pub(crate) state: CtaState,
     pub(crate) warps: Vec<Warp>,
 }
 
@@ -64,7 +67,11 @@ impl Cta {
         Self {
             number,
             position: launch.grid.position(number),
-            state: CtaState { shared, barriers: [Arrived::default(); CTA_BARRIERS] },
+            state: CtaState {
+                shared,
+                barriers: [Arrived::default(); CTA_BARRIERS],
+                buffer: None,
+            },
             warps: warps.collect(),
         }
     }
@@ -100,6 +107,11 @@ impl Cta {
                 return Ok(Slice::More);
             }
         }
+    }
+
+    /// Warp instructions so far.
+    pub(crate) fn executed(&self) -> u64 {
+        self.warps.iter().map(|warp| warp.executed).sum()
     }
 
     fn stuck(&self, grid: &Grid<'_>) -> RunError {

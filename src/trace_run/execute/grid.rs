@@ -1,11 +1,15 @@
-//! A launch: its constants, its CTAs one after the other, its records in order.
+//! A launch: its constants, its CTAs in order or together, its records in order.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::Dim3;
 use gpumodel_trace::{LaunchRecorder, WarpRecord};
 
+use rayon::prelude::*;
+
+use super::buffer::{Buffer, Written};
 use super::cta::{Cta, Slice};
 use super::memory::{LOCAL_WINDOW, Memory, SHARED_WINDOW};
 use crate::cubin::Function;
@@ -16,6 +20,8 @@ use crate::sass::Code;
 const SLICE: u64 = 1 << 22;
 /// The same where all CTAs of a launch are there at once.
 const COOPERATIVE_SLICE: u64 = 1 << 16;
+/// Warp instructions of CTAs that run together, about: what their records may take of memory.
+const BATCH: u64 = 1 << 22;
 /// Places in constant bank 0.
 const BLOCK: usize = 0;
 const GRID: usize = 0xc;
@@ -50,6 +56,8 @@ pub struct LaunchRequest<'a> {
     /// All CTAs are there at once, and [`WORKSPACE_BYTES`] zero bytes of device memory lie here
     /// for their barrier; 0 for other launches.
     pub cooperative: u64,
+    /// CTAs may run together on so many threads; results do not depend on it.
+    pub threads: u64,
 }
 
 /// What all threads of a launch share.
@@ -68,6 +76,8 @@ pub struct Grid<'a> {
 pub struct Counts {
     /// Warp instructions.
     pub instructions: u64,
+    /// CTAs depend on each other, so that it did not pay to run them together.
+    pub alone: bool,
 }
 
 impl<'a> Grid<'a> {
@@ -143,8 +153,16 @@ pub fn run(
 ) -> Result<Counts, RunError> {
     let grid = Grid::new(request, memory);
     let ctas = request.launch.grid.count();
-    let mut run = Run { grid, recorder, live: VecDeque::new(), done: BTreeMap::new(), next: 0 };
-    run.all(ctas, request.cooperative != 0)
+    let mut run = Run {
+        grid,
+        recorder,
+        live: VecDeque::new(),
+        done: BTreeMap::new(),
+        taken: BTreeMap::new(),
+        next: 0,
+        counts: Counts::default(),
+    };
+    run.all(ctas, request.cooperative != 0, request.threads)
 }
 
 struct Run<'a, 'r, 'w> {
@@ -153,13 +171,15 @@ struct Run<'a, 'r, 'w> {
     live: VecDeque<Cta>,
     /// CTAs that ended before one that began earlier.
     done: BTreeMap<u64, (Dim3, Vec<WarpRecord>)>,
+    /// Which of the CTAs that began and have not ended are recorded.
+    taken: BTreeMap<u64, bool>,
     /// The next CTA to be recorded.
     next: u64,
+    counts: Counts,
 }
 
 impl Run<'_, '_, '_> {
-    fn all(&mut self, ctas: u64, cooperative: bool) -> Result<Counts, RunError> {
-        let mut counts = Counts::default();
+    fn all(&mut self, ctas: u64, cooperative: bool, threads: u64) -> Result<Counts, RunError> {
         let mut begun = 0;
         if cooperative {
             while begun < ctas {
@@ -167,6 +187,8 @@ impl Run<'_, '_, '_> {
                 self.live.push_back(cta);
                 begun += 1;
             }
+        } else if threads > 1 && ctas > 1 {
+            begun = self.together(ctas, threads)?;
         }
         let slice = if cooperative { COOPERATIVE_SLICE } else { SLICE };
         loop {
@@ -177,12 +199,12 @@ impl Run<'_, '_, '_> {
                 }
                 () => match self.live.pop_front() {
                     Some(cta) => cta,
-                    None => return Ok(counts),
+                    None => return Ok(self.counts),
                 },
             };
-            let before = executed(&cta);
+            let before = cta.executed();
             let slice = cta.run(&self.grid, slice)?;
-            counts.instructions += executed(&cta) - before;
+            self.counts.instructions += cta.executed() - before;
             match slice {
                 Slice::Done => self.end(cta)?,
                 Slice::More => self.live.push_back(cta),
@@ -190,12 +212,66 @@ impl Run<'_, '_, '_> {
         }
     }
 
+    /// Runs CTAs together while that pays; returns the first one that is left to be run alone.
+    fn together(&mut self, ctas: u64, threads: u64) -> Result<u64, RunError> {
+        let mut next = 0;
+        let mut size = 2 * threads;
+        while next < ctas {
+            let end = (next + size).min(ctas);
+            let before = self.counts.instructions;
+            let Batch { ended, again } = self.batch(next..end)?;
+            if ended < end || 2 * again > end - next {
+                self.counts.alone = true;
+                return Ok(ended);
+            }
+            let each = ((self.counts.instructions - before) / (end - next)).max(1);
+            size = (BATCH / each).clamp(threads, 64 * threads);
+            next = end;
+        }
+        Ok(next)
+    }
+
+    /// Runs these CTAs together, then takes their results in order.
+    fn batch(&mut self, numbers: Range<u64>) -> Result<Batch, RunError> {
+        let recorded: Vec<(u64, bool)> =
+            numbers.clone().map(|number| (number, self.recorded(number))).collect();
+        let grid = &self.grid;
+        let ran: Vec<Option<Cta>> =
+            recorded.par_iter().map(|&(number, recorded)| buffered(grid, number, recorded)).collect();
+        let mut written = Written::default();
+        let mut again = 0;
+        for ((number, recorded), cta) in recorded.into_iter().zip(ran) {
+            let valid = |cta: &Cta| !cta.state.buffer.as_ref().is_some_and(|b| b.read_any(&written));
+            let cta = match cta.filter(valid) {
+                Some(cta) => Some(cta),
+                None => {
+                    again += 1;
+                    buffered(&self.grid, number, recorded)
+                }
+            };
+            let Some(mut cta) = cta else { return Ok(Batch { ended: number, again }) };
+            let buffer = cta.state.buffer.take().unwrap_or_default();
+            let committed = buffer.commit(self.grid.memory, &mut written);
+            committed.ok_or_else(|| RunError::code("device memory was freed during a launch"))?;
+            self.counts.instructions += cta.executed();
+            self.end(cta)?;
+        }
+        Ok(Batch { ended: numbers.end, again })
+    }
+
+    fn recorded(&mut self, number: u64) -> bool {
+        let recorder = &mut self.recorder;
+        let ask = || recorder.as_mut().is_some_and(|recorder| recorder.takes(number));
+        *self.taken.entry(number).or_insert_with(ask)
+    }
+
     fn begin(&mut self, number: u64) -> Cta {
-        let recorded = self.recorder.as_mut().is_some_and(|recorder| recorder.takes(number));
+        let recorded = self.recorded(number);
         Cta::new(&self.grid, number, recorded)
     }
 
     fn end(&mut self, cta: Cta) -> Result<(), RunError> {
+        self.taken.remove(&cta.number);
         let records: Vec<WarpRecord> =
             cta.warps.into_iter().filter_map(|warp| warp.record).collect();
         self.done.insert(cta.number, (cta.position, records));
@@ -211,6 +287,18 @@ impl Run<'_, '_, '_> {
     }
 }
 
-fn executed(cta: &Cta) -> u64 {
-    cta.warps.iter().map(|warp| warp.executed).sum()
+/// CTAs that ran together.
+struct Batch {
+    /// The first one that did not end.
+    ended: u64,
+    /// How many ran again.
+    again: u64,
+}
+
+/// A CTA that ran to its end with a buffer for its writes; none when it waits for others, or
+/// cannot go on: what it reads may be old.
+fn buffered(grid: &Grid<'_>, number: u64, recorded: bool) -> Option<Cta> {
+    let mut cta = Cta::new(grid, number, recorded);
+    cta.state.buffer = Some(Buffer::default());
+    matches!(cta.run(grid, SLICE), Ok(Slice::Done)).then_some(cta)
 }

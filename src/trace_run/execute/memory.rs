@@ -11,6 +11,9 @@ pub const WINDOW_BYTES: u64 = 1 << 24;
 
 /// Device memory at the program's own addresses.
 pub trait Memory: Sync {
+    /// Whether all of it is allocated.
+    fn has(&self, address: u64, bytes: usize) -> bool;
+
     /// Reads from `address` on; none when it is not all allocated.
     fn read(&self, address: u64, into: &mut [u8]) -> Option<()>;
 
@@ -40,6 +43,11 @@ impl HostMemory {
 }
 
 impl Memory for HostMemory {
+    fn has(&self, address: u64, bytes: usize) -> bool {
+        let end = self.bytes.lock().map_or(0, |bytes| bytes.len());
+        self.range(address, bytes, end).is_some()
+    }
+
     fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
         let bytes = self.bytes.lock().ok()?;
         into.copy_from_slice(&bytes[self.range(address, into.len(), bytes.len())?]);

@@ -7,7 +7,7 @@ use gpumodel_core::isa::Launch;
 use gpumodel_core::units::Dim3;
 use gpumodel_trace_run::cubin::Function;
 use gpumodel_trace_run::execute::{
-    LOCAL_WINDOW, LaunchRequest, Memory, SHARED_WINDOW, WORKSPACE_BYTES, run,
+    Counts, LOCAL_WINDOW, LaunchRequest, Memory, SHARED_WINDOW, WORKSPACE_BYTES, run,
 };
 
 use crate::pointers::{bytes, get, number, pointer, put, put_at};
@@ -174,6 +174,11 @@ impl State {
         }
     }
 
+    /// Threads for the kernel of that address: one where its CTAs depended on each other.
+    fn threads(&self, host: u64) -> u64 {
+        if self.alone.contains(&host) { 1 } else { rayon::current_num_threads() as u64 }
+    }
+
     fn launch(
         &mut self,
         host: u64,
@@ -207,12 +212,16 @@ impl State {
             constants: &self.modules[number].constants,
             stack_bytes: self.stack_bytes,
             cooperative: place,
+            threads: self.threads(host),
         };
         let begun = Instant::now();
         match execute(&mut self.recorder, &request) {
-            Ok((instructions, recorded)) => {
-                self.answer.instructions += instructions;
+            Ok((counts, recorded)) => {
+                self.answer.instructions += counts.instructions;
                 self.answer.recorded += u64::from(recorded);
+                if counts.alone {
+                    self.alone.insert(host);
+                }
             }
             Err(what) => fail(&self.folder, &what),
         }
@@ -228,7 +237,7 @@ impl State {
 fn execute(
     recorder: &mut Option<gpumodel_trace::Recorder>,
     request: &LaunchRequest<'_>,
-) -> Result<(u64, bool), String> {
+) -> Result<(Counts, bool), String> {
     let code = request.code;
     let Some(recorder) = recorder else { return Err("the program launches while it ends".into()) };
     let text = |error: gpumodel_trace::TraceError| error.to_string();
@@ -236,13 +245,13 @@ fn execute(
     match recorded.map_err(text)? {
         None => {
             let counts = run(request, memory(), None).map_err(|error| error.to_string())?;
-            Ok((counts.instructions, false))
+            Ok((counts, false))
         }
         Some(mut kernel) => {
             let counts = run(request, memory(), Some(&mut kernel));
             let counts = counts.map_err(|error| error.to_string())?;
             kernel.end().map_err(text)?;
-            Ok((counts.instructions, true))
+            Ok((counts, true))
         }
     }
 }

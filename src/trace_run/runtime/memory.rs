@@ -147,6 +147,10 @@ impl DeviceMemory {
 }
 
 impl Memory for DeviceMemory {
+    fn has(&self, address: u64, bytes: usize) -> bool {
+        self.pointer(address, bytes).is_some()
+    }
+
     #[inline]
     fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
         let from = self.pointer(address, into.len())?;

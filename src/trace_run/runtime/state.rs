@@ -1,6 +1,6 @@
 //! The state of the runtime: what is registered, allocated and recorded.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -62,6 +62,8 @@ pub(crate) struct State {
     pub(crate) functions: HashMap<u64, (usize, String)>,
     /// By the address of the host's variable: module and name.
     pub(crate) variables: HashMap<u64, (usize, String)>,
+    /// Addresses of kernels whose CTAs depended on each other.
+    pub(crate) alone: BTreeSet<u64>,
     pub(crate) configurations: Vec<Configuration>,
     pub(crate) stack_bytes: u32,
     /// The next number of a stream or an event.
@@ -106,6 +108,7 @@ fn begin() -> State {
         modules: Vec::new(),
         functions: HashMap::new(),
         variables: HashMap::new(),
+        alone: BTreeSet::new(),
         configurations: Vec::new(),
         stack_bytes: 1024,
         handle: 16,

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::super::Quantity;
+use super::counters::{self, Counter};
 
 /// What a metric measures; between a metric and the quantities that follow from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +21,8 @@ pub(super) enum Measured {
     L2Hits,
     /// DRAM bytes per second, both ways.
     DramBandwidth,
+    /// A count that only runs without a GPU are compared with.
+    Counts(Counter),
     /// Warps that stall for a cause, by the [`STALL_FAMILIES`] of the metric.
     Stall(usize, Quantity),
 }
@@ -113,7 +116,9 @@ const STALL_REASONS: &[(&str, Quantity)] = &[
 /// What the metric `name` measures, its rank among names of the same, and its factor.
 pub(super) fn find(name: &str) -> Option<(Measured, usize, f64)> {
     let row = METRICS.iter().position(|row| row.0 == name);
-    row.map(|at| (METRICS[at].1, at, METRICS[at].2)).or_else(|| stall(name))
+    row.map(|at| (METRICS[at].1, at, METRICS[at].2))
+        .or_else(|| counters::find(name).map(|(counter, rank)| (Measured::Counts(counter), rank, 1.0)))
+        .or_else(|| stall(name))
 }
 
 fn stall(name: &str) -> Option<(Measured, usize, f64)> {
@@ -191,7 +196,7 @@ impl Values {
         let slot = self.0.entry(measured).or_insert((rank, 0.0));
         match measured {
             Measured::Stall(..) => slot.1 += value,
-            Is(_) | SmHertz | L1Hits | L2Hits | DramBandwidth => {
+            Is(_) | Measured::Counts(_) | SmHertz | L1Hits | L2Hits | DramBandwidth => {
                 if rank <= slot.0 {
                     *slot = (rank, value);
                 }
@@ -199,7 +204,7 @@ impl Values {
         }
     }
 
-    fn get(&self, measured: Measured) -> Option<f64> {
+    pub(super) fn get(&self, measured: Measured) -> Option<f64> {
         self.0.get(&measured).map(|(_, value)| *value)
     }
 

@@ -4,6 +4,7 @@
 //! A profile names no machine of ours and no application: its launches are matched with those of
 //! the records, in order, by kernel name and by the extents of grid and block.
 
+mod counters;
 mod metrics;
 mod names;
 mod ncu;
@@ -16,6 +17,7 @@ use std::path::Path;
 
 use gpumodel_core::units::quoted;
 
+pub use self::counters::{CountedLaunch, Counter, CounterCheck, CounterRow};
 use self::metrics::Values;
 use self::pairing::{Launch, in_order};
 use self::sheet::{Sheet, Wrong, decode};

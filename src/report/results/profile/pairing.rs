@@ -1,8 +1,10 @@
 //! Which launch of a record a launch of a profile is: in order, by name and extent.
 
+use gpumodel_core::units::Dim3;
+
 use super::super::KernelRecord;
 use super::names::KernelName;
-use super::{Extent, Profiled};
+use super::{CountedLaunch, Extent, Profiled};
 
 /// Pairs of launches that are weighed one by one; longer lists are walked once.
 const WEIGHED: usize = 4_000_000;
@@ -19,11 +21,15 @@ impl Launch {
         Self { name: KernelName::of(&launch.kernel), grid: launch.grid, block: launch.block }
     }
 
+    pub(super) fn counted(launch: &CountedLaunch) -> Self {
+        Self {
+            name: KernelName::of(&launch.name),
+            grid: extent(launch.grid),
+            block: extent(launch.block),
+        }
+    }
+
     pub(super) fn recorded(kernel: &KernelRecord) -> Self {
-        let extent = |dim: gpumodel_core::units::Dim3| {
-            let all = [dim.x, dim.y, dim.z];
-            all.iter().all(|&part| part > 0).then_some(all)
-        };
         Self {
             name: KernelName::of(&kernel.name),
             grid: extent(kernel.grid),
@@ -57,6 +63,12 @@ impl Launch {
     pub(super) fn is_resized(&self, other: &Self) -> bool {
         self.is_kernel(other) && self.likeness(other) == 0
     }
+}
+
+/// The extent, where it is known.
+fn extent(dim: Dim3) -> Option<Extent> {
+    let all = [dim.x, dim.y, dim.z];
+    all.iter().all(|&part| part > 0).then_some(all)
 }
 
 /// For each launch of `ours`, its place in `theirs`: in the order of both, with the most alike

@@ -102,7 +102,10 @@ impl Scope<'_> {
         into: &mut [u8],
     ) -> Result<(), String> {
         let found = match place(space, address) {
-            Place::Global(address) => self.grid.memory.read(address, into),
+            Place::Global(address) => match &mut self.cta.buffer {
+                None => self.grid.memory.read(address, into),
+                Some(buffer) => buffer.read(self.grid.memory, address, into),
+            },
             Place::Shared(at) => at
                 .checked_add(into.len())
                 .and_then(|end| self.cta.shared.get(at..end))
@@ -123,7 +126,10 @@ impl Scope<'_> {
         from: &[u8],
     ) -> Result<(), String> {
         let found = match place(space, address) {
-            Place::Global(address) => self.grid.memory.write(address, from),
+            Place::Global(address) => match &mut self.cta.buffer {
+                None => self.grid.memory.write(address, from),
+                Some(buffer) => buffer.write(self.grid.memory, address, from),
+            },
             Place::Shared(at) => at
                 .checked_add(from.len())
                 .and_then(|end| self.cta.shared.get_mut(at..end))

@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::{Action, Maker};
-use crate::execute::{Lanes, Scope, Target, high, low, mask_of};
+use crate::execute::{Lanes, SHARED_WINDOW, Scope, Target, high, low, mask_of};
 use crate::sass::operand::Value;
 use crate::sass::text::{Guard, Line};
 
@@ -15,7 +15,7 @@ pub(super) fn find(name: &str) -> Option<Maker> {
         "R2UR" => r2ur,
         "B2R" => b2r,
         "NOP" | "DEPBAR" | "LDGDEPBAR" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "FENCE"
-        | "PREEXIT" | "ACQBULK" | "WARPGROUP" | "PMTRIG" => nothing,
+        | "PREEXIT" | "ACQBULK" | "WARPGROUP" | "PMTRIG" | "CGAERRBAR" => nothing,
         "BMOV" => bmov,
         _ => return None,
     })
@@ -91,6 +91,8 @@ fn special(name: &str) -> Option<Special> {
         "SR_CLOCKLO" | "SR_GLOBALTIMERLO" => |scope| [low(scope.warp.executed); 32],
         "SR_CLOCKHI" | "SR_GLOBALTIMERHI" => |scope| [high(scope.warp.executed); 32],
         "SR_WARPID" | "SR_VIRTID" | "SR_VIRTUALWARPID" => |scope| [scope.warp.number; 32],
+        "SR_SWINLO" => |_| [low(SHARED_WINDOW); 32],
+        "SR_SWINHI" => |_| [high(SHARED_WINDOW); 32],
         "SRZ" | "SR_CgaCtaId" | "SR_SMID" | "SR_VIRTUALSMID" | "SR_NVLINK" => |_| [0; 32],
         _ => return None,
     })

@@ -1,0 +1,203 @@
+//! Global memory as a CTA sees it that runs together with others: its writes wait in pages of
+//! its own, and what it read is remembered, until it is known that no earlier CTA wrote there.
+
+use rustc_hash::FxHashMap;
+
+use super::memory::Memory;
+
+/// Bytes of a page.
+const PAGE: usize = 1024;
+/// Words of a page: what is read and written is remembered by word.
+const WORDS: usize = PAGE / 4;
+/// One bit per word.
+type Bits = [u64; WORDS / 64];
+
+/// What a CTA read and wrote of a page.
+#[derive(Clone, Debug)]
+struct Page {
+    number: u64,
+    /// Words that were read before they were written here.
+    read: Bits,
+    written: Bits,
+    /// The words written; empty before the first.
+    data: Vec<u8>,
+}
+
+/// The writes of a CTA, and what it read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Buffer {
+    pages: Vec<Page>,
+    places: FxHashMap<u64, usize>,
+    /// The page used last.
+    last: usize,
+}
+
+/// Words that CTAs wrote, by page.
+#[derive(Debug, Default)]
+pub(crate) struct Written(FxHashMap<u64, Bits>);
+
+fn bit(word: usize) -> (usize, u64) {
+    (word / 64, 1 << (word % 64))
+}
+
+fn has(bits: &Bits, word: usize) -> bool {
+    let (at, bit) = bit(word);
+    bits[at] & bit != 0
+}
+
+fn set(bits: &mut Bits, word: usize) {
+    let (at, bit) = bit(word);
+    bits[at] |= bit;
+}
+
+/// The part of `address..address + length` in its first page: page, offset and bytes.
+fn first_part(address: u64, length: usize) -> (u64, usize, usize) {
+    let offset = usize::try_from(address % PAGE as u64).unwrap_or(0);
+    (address / PAGE as u64, offset, length.min(PAGE - offset))
+}
+
+impl Buffer {
+    #[inline]
+    fn page(&mut self, number: u64) -> &mut Page {
+        if self.pages.get(self.last).is_none_or(|page| page.number != number) {
+            let next = self.pages.len();
+            self.last = *self.places.entry(number).or_insert(next);
+            if self.last == next {
+                let bits = Bits::default();
+                self.pages.push(Page { number, read: bits, written: bits, data: Vec::new() });
+            }
+        }
+        &mut self.pages[self.last]
+    }
+
+    /// Reads from `address` on; none when it is not all allocated.
+    pub(crate) fn read(
+        &mut self,
+        memory: &dyn Memory,
+        address: u64,
+        into: &mut [u8],
+    ) -> Option<()> {
+        memory.read(address, into)?;
+        let (mut address, mut into) = (address, into);
+        while !into.is_empty() {
+            let (number, offset, length) = first_part(address, into.len());
+            let (part, rest) = into.split_at_mut(length);
+            self.page(number).read(offset, part);
+            (address, into) = (address.wrapping_add(length as u64), rest);
+        }
+        Some(())
+    }
+
+    /// Writes from `address` on; none when it is not all allocated.
+    pub(crate) fn write(
+        &mut self,
+        memory: &dyn Memory,
+        address: u64,
+        from: &[u8],
+    ) -> Option<()> {
+        if !memory.has(address, from.len()) {
+            return None;
+        }
+        let (mut address, mut from) = (address, from);
+        while !from.is_empty() {
+            let (number, offset, length) = first_part(address, from.len());
+            let (part, rest) = from.split_at(length);
+            self.page(number).write(memory, offset, part)?;
+            (address, from) = (address.wrapping_add(length as u64), rest);
+        }
+        Some(())
+    }
+
+    /// Whether it read what is `written`.
+    pub(crate) fn read_any(&self, written: &Written) -> bool {
+        self.pages.iter().any(|page| {
+            let others = written.0.get(&page.number);
+            others.is_some_and(|bits| bits.iter().zip(&page.read).any(|(one, two)| one & two != 0))
+        })
+    }
+
+    /// Writes all of it to `memory`, and notes where in `written`.
+    pub(crate) fn commit(self, memory: &dyn Memory, written: &mut Written) -> Option<()> {
+        for page in self.pages.iter().filter(|page| !page.data.is_empty()) {
+            let bits = written.0.entry(page.number).or_default();
+            bits.iter_mut().zip(&page.written).for_each(|(all, one)| *all |= one);
+            let mut word = 0;
+            while word < WORDS {
+                let first = word;
+                while word < WORDS && has(&page.written, word) {
+                    word += 1;
+                }
+                if word > first {
+                    let start = page.number * PAGE as u64 + 4 * first as u64;
+                    memory.write(start, &page.data[4 * first..4 * word])?;
+                }
+                word += 1;
+            }
+        }
+        Some(())
+    }
+}
+
+impl Page {
+    /// Replaces the bytes of `into` that were written here.
+    #[inline]
+    fn read(&mut self, offset: usize, into: &mut [u8]) {
+        let (first, last) = (offset / 4, (offset + into.len() - 1) / 4);
+        for word in first..=last {
+            if !has(&self.written, word) {
+                set(&mut self.read, word);
+                continue;
+            }
+            let (start, end) = ((4 * word).max(offset), (4 * word + 4).min(offset + into.len()));
+            into[start - offset..end - offset].copy_from_slice(&self.data[start..end]);
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, memory: &dyn Memory, offset: usize, from: &[u8]) -> Option<()> {
+        if self.data.is_empty() {
+            self.data = vec![0; PAGE];
+        }
+        let end = offset + from.len();
+        for word in offset / 4..=(end - 1) / 4 {
+            let whole = 4 * word >= offset && 4 * word + 4 <= end;
+            if !whole && !has(&self.written, word) {
+                // The other bytes of the word stay as they are, so they are read.
+                let start = self.number * PAGE as u64 + 4 * word as u64;
+                memory.read(start, &mut self.data[4 * word..4 * word + 4])?;
+                set(&mut self.read, word);
+            }
+            set(&mut self.written, word);
+        }
+        self.data[offset..end].copy_from_slice(from);
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Buffer, Written};
+    use crate::execute::{HostMemory, Memory};
+
+    #[test]
+    fn writes_wait_and_reads_of_what_others_wrote_are_found() {
+        let memory = HostMemory::new(0, 8192);
+        memory.write(2040, &[7; 16]).unwrap();
+        let (mut one, mut two, mut three) =
+            (Buffer::default(), Buffer::default(), Buffer::default());
+        one.write(&memory, 2046, &[1, 2, 3, 4]).unwrap();
+        let mut bytes = [0; 8];
+        one.read(&memory, 2044, &mut bytes).unwrap();
+        assert_eq!(bytes, [7, 7, 1, 2, 3, 4, 7, 7]);
+        two.read(&memory, 2048, &mut bytes[..4]).unwrap();
+        assert_eq!(bytes[..4], [7; 4]);
+        three.read(&memory, 2036, &mut bytes).unwrap();
+        let mut written = Written::default();
+        assert!(!one.read_any(&written));
+        one.commit(&memory, &mut written).unwrap();
+        assert!(two.read_any(&written) && !three.read_any(&written));
+        memory.read(2044, &mut bytes).unwrap();
+        assert_eq!(bytes, [7, 7, 1, 2, 3, 4, 7, 7]);
+        assert_eq!(two.write(&memory, 8190, &[0; 4]), None);
+    }
+}
