@@ -10,6 +10,7 @@ mod copies;
 mod device;
 mod events;
 mod launch;
+mod layout;
 mod memory;
 mod pointers;
 mod registration;
