@@ -16,6 +16,13 @@ __global__ void local(float *out, const float *in, int log2n) {
     butterfly(a, b, c, d);
     part[i] = a, part[i + stride] = b, part[i + 2 * stride] = c, part[i + 3 * stride] = d;
   }
+  if (log2n & 1) {
+    __syncthreads();
+    for (int i = 2 * threadIdx.x; i < n; i += 2 * blockDim.x) {
+      float a = part[i], b = part[i + 1];
+      part[i] = a + b, part[i + 1] = a - b;
+    }
+  }
   __syncthreads();
   for (int i = threadIdx.x; i < n; i += blockDim.x) out[base + i] = part[i];
 }
@@ -25,10 +32,10 @@ __global__ void far(float *x, int stride) {
   butterfly(a, b, c, d);
   x[i] = a, x[i + stride] = b, x[i + 2 * stride] = c, x[i + 3 * stride] = d;
 }
-// With an argument: so many powers of four elements in all, with no check against the CPU.
+// With arguments: the logarithms of all elements and of a CTA's, with no check against the CPU.
 int main(int count, char **words) {
   const int small = 8;
-  int log2n = count > 1 ? 2 * atoi(words[1]) : 12, parts = count > 2 ? atoi(words[2]) : small, n = 1 << log2n;
+  int log2n = count > 1 ? atoi(words[1]) : 12, parts = count > 2 ? atoi(words[2]) : small, n = 1 << log2n;
   float *a = (float *)malloc(n * sizeof(float));
   double *w = (double *)malloc(n * sizeof(double));
   for (int i = 0; i < n; i++) w[i] = a[i] = real(i);

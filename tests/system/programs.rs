@@ -22,10 +22,10 @@ fn has_runtime() -> bool {
 }
 
 /// Compiles `source` with the shared runtime of the toolkit around `nvcc`.
-fn compile(nvcc: &Path, source: &Path, program: &Path) -> bool {
+fn compile(nvcc: &Path, sm: u32, source: &Path, program: &Path) -> bool {
     let toolkit = nvcc.parent().and_then(Path::parent).unwrap();
     let mut command = Command::new(nvcc);
-    command.args(["-arch=sm_80", "-o"]).arg(program).arg(source);
+    command.arg(format!("-arch=sm_{sm}")).arg("-o").arg(program).arg(source);
     command.arg("-I").arg(toolkit.join("include/cccl"));
     let packaged = toolkit.join("lib/libcudart.so.13");
     if packaged.is_file() {
@@ -42,6 +42,55 @@ fn with_front(folder: PathBuf) -> std::ffi::OsString {
     std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&others))).unwrap()
 }
 
+/// All programs.
+fn sources() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let mut sources: Vec<PathBuf> =
+        folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    sources.retain(|path| path.extension().is_some_and(|kind| kind == "cu"));
+    sources.sort();
+    assert!(sources.len() >= 40);
+    sources
+}
+
+/// Traces `program` to `output`; what it said.
+fn trace(disassembler: &Path, device: &str, program: &Path, output: &Path) -> String {
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let (output, disassembler, program) = (text(output), text(disassembler), text(program));
+    let options = ["--device", device, "--nvdisasm", &disassembler, "--", &program];
+    let words = [["trace", "-o", &output].as_slice(), &options].concat();
+    let done = gpumodel(&words).code(0);
+    String::from_utf8_lossy(&done.get_output().stdout).into_owned()
+}
+
+/// Other architectures than sm_80, and a machine of each.
+const ARCHITECTURES: [(u32, &str); 4] =
+    [(75, "rtx-2060"), (86, "a40"), (89, "rtx-4090"), (90, "h100")];
+/// Programs with instructions that sm_75 lacks.
+const SINCE_80: [&str; 3] = ["brain", "tensor", "warps"];
+
+#[test]
+fn every_program_passes_on_every_architecture() {
+    let Some(nvcc) = nvcc().filter(|_| has_runtime()) else {
+        skipped("CUDA programs: no nvcc (NVCC names it), or `cargo build` did not run");
+        return;
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let (program, store) = (scratch.path().join("program"), scratch.path().join("store.gpt"));
+    let disassembler = nvcc.with_file_name("nvdisasm");
+    for (sm, device) in ARCHITECTURES {
+        for source in sources() {
+            let name = source.file_stem().unwrap().to_str().unwrap();
+            if sm < 80 && SINCE_80.contains(&name) {
+                continue;
+            }
+            assert!(compile(&nvcc, sm, &source, &program), "{name} for sm_{sm}");
+            let said = trace(&disassembler, device, &program, &store);
+            assert!(said.contains(&format!("{name}: PASS")), "{name} on {device}: {said}");
+        }
+    }
+}
+
 #[test]
 fn every_program_passes_and_its_trace_is_the_same_twice_and_runs() {
     let Some(nvcc) = nvcc().filter(|_| has_runtime()) else {
@@ -49,25 +98,12 @@ fn every_program_passes_and_its_trace_is_the_same_twice_and_runs() {
         return;
     };
     let scratch = tempfile::tempdir().unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    let mut sources: Vec<PathBuf> =
-        folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
-    sources.retain(|path| path.extension().is_some_and(|kind| kind == "cu"));
-    sources.sort();
-    assert!(sources.len() >= 39);
     let disassembler = nvcc.with_file_name("nvdisasm");
-    for source in sources {
+    for source in sources() {
         let name = source.file_stem().unwrap().to_str().unwrap();
         let program = scratch.path().join(name);
-        assert!(compile(&nvcc, &source, &program), "{name}");
-        let trace = |output: &Path| {
-            let words = [Path::new("trace"), Path::new("-o"), output, Path::new("--nvdisasm")];
-            let rest = [disassembler.as_path(), Path::new("--"), &program];
-            let words: Vec<&str> =
-                words.into_iter().chain(rest).map(|word| word.to_str().unwrap()).collect();
-            let done = gpumodel(&words).code(0);
-            String::from_utf8_lossy(&done.get_output().stdout).into_owned()
-        };
+        assert!(compile(&nvcc, 80, &source, &program), "{name}");
+        let trace = |output: &Path| trace(&disassembler, "a100", &program, output);
         let stores = ["one", "two"].map(|run| scratch.path().join(format!("{name}-{run}.gpt")));
         for store in &stores {
             let said = trace(store);

@@ -97,16 +97,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let card = arguments.check.as_deref();
     let counted = card.map(|_| count(&Store::open(&request.output)?, &machine.machine.shared));
     let counted = counted.transpose()?;
-    let store = match arguments.to {
-        OutputFormat::Store => {
-            std::fs::rename(&request.output, output)?;
-            output.display().to_string()
-        }
-        OutputFormat::Traceg => {
-            text(output, &request.output)?;
-            output.display().to_string()
-        }
-    };
+    let store = keep(arguments.to, output, &request.output)?;
     let code = report(&run, &store);
     match card.zip(counted) {
         Some((card, counted)) if !agrees(card, &counted, arguments.tolerance)? => {
@@ -114,6 +105,19 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         }
         _ => Ok(code),
     }
+}
+
+/// Moves or writes what was traced to where the user wants it; returns that place.
+fn keep(
+    to: OutputFormat,
+    output: &Path,
+    traced: &Path,
+) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    match to {
+        OutputFormat::Store => std::fs::rename(traced, output)?,
+        OutputFormat::Traceg => text(output, traced)?,
+    }
+    Ok(output.display().to_string())
 }
 
 /// Shows the counters of `launches` next to those of the profile `card`; whether all differ by
@@ -139,7 +143,10 @@ fn agrees(
     write_text(Path::new("-"), &table.terminal(width()))?;
     if !check.missing.is_empty() {
         let count = check.missing.len();
-        alert(format_args!("warning: {count} launch(es) of the card's are not in the run: {}", check.missing[0]));
+        alert(format_args!(
+            "warning: {count} launch(es) of the card's are not in the run: {}",
+            check.missing[0]
+        ));
     }
     let wrong = check.rows.iter().filter(|row| row.error().abs() > tolerance / 100.0).count();
     if wrong > 0 {

@@ -89,12 +89,7 @@ impl Buffer {
     }
 
     /// Writes from `address` on; none when it is not all allocated.
-    pub(crate) fn write(
-        &mut self,
-        memory: &dyn Memory,
-        address: u64,
-        from: &[u8],
-    ) -> Option<()> {
+    pub(crate) fn write(&mut self, memory: &dyn Memory, address: u64, from: &[u8]) -> Option<()> {
         if !memory.has(address, from.len()) {
             return None;
         }

@@ -67,11 +67,7 @@ impl Cta {
         Self {
             number,
             position: launch.grid.position(number),
-            state: CtaState {
-                shared,
-                barriers: [Arrived::default(); CTA_BARRIERS],
-                buffer: None,
-            },
+            state: CtaState { shared, barriers: [Arrived::default(); CTA_BARRIERS], buffer: None },
             warps: warps.collect(),
         }
     }

@@ -236,12 +236,15 @@ impl Run<'_, '_, '_> {
         let recorded: Vec<(u64, bool)> =
             numbers.clone().map(|number| (number, self.recorded(number))).collect();
         let grid = &self.grid;
-        let ran: Vec<Option<Cta>> =
-            recorded.par_iter().map(|&(number, recorded)| buffered(grid, number, recorded)).collect();
+        let ran: Vec<Option<Cta>> = recorded
+            .par_iter()
+            .map(|&(number, recorded)| buffered(grid, number, recorded))
+            .collect();
         let mut written = Written::default();
         let mut again = 0;
         for ((number, recorded), cta) in recorded.into_iter().zip(ran) {
-            let valid = |cta: &Cta| !cta.state.buffer.as_ref().is_some_and(|b| b.read_any(&written));
+            let valid =
+                |cta: &Cta| !cta.state.buffer.as_ref().is_some_and(|b| b.read_any(&written));
             let cta = match cta.filter(valid) {
                 Some(cta) => Some(cta),
                 None => {

@@ -21,6 +21,26 @@ pub trait Memory: Sync {
     fn write(&self, address: u64, from: &[u8]) -> Option<()>;
 }
 
+/// Copies bytes of equal length; those of a register, a pair and four registers without a call.
+#[inline]
+pub(crate) fn copy_bytes(to: &mut [u8], from: &[u8]) {
+    fn exact<const N: usize>(to: &mut [u8], from: &[u8]) -> Option<()> {
+        let from: [u8; N] = from.try_into().ok()?;
+        *<&mut [u8; N]>::try_from(to).ok()? = from;
+        Some(())
+    }
+    let done = match to.len() {
+        4 => exact::<4>(to, from),
+        8 => exact::<8>(to, from),
+        16 => exact::<16>(to, from),
+        _ => {
+            to.copy_from_slice(from);
+            Some(())
+        }
+    };
+    debug_assert!(done.is_some(), "the lengths are equal");
+}
+
 /// Memory in a vector, for tests.
 #[derive(Debug, Default)]
 pub struct HostMemory {

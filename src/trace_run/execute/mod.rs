@@ -20,4 +20,5 @@ mod warp;
 
 pub use grid::{Counts, Grid, LaunchRequest, WORKSPACE_BYTES, run};
 pub(crate) use lanes::{From, Lanes, Lanes64, Scope, Target, ZERO, each, high, low, mask_of};
+pub(crate) use memory::copy_bytes;
 pub use memory::{HostMemory, LOCAL_WINDOW, Memory, SHARED_WINDOW, WINDOW_BYTES};

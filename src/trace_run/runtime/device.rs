@@ -77,13 +77,62 @@ const USUAL_SHARED: u64 = 48 << 10;
 /// Bytes of an SM's shared memory that the system takes.
 const RESERVED_SHARED: u64 = 1 << 10;
 
-/// Fills the properties of `cudaDeviceProp`, which is `size` bytes; `shift` says how much
-/// earlier the fields after `totalConstMem` lie than in version 12.
-fn properties(to: *mut c_void, device: &Device, size: usize, version: u32) -> u32 {
+/// Where the fields of `cudaDeviceProp` that differ between versions lie, as the compiler lays
+/// out the declaration in `driver_types.h`.
+struct Layout {
+    size: usize,
+    sms: usize,
+    /// Kernels at once, copy engines, one address space, caching in L1.
+    yes: [usize; 4],
+    copy_engines: usize,
+    bus_bits: usize,
+    l2_bytes: usize,
+    threads: usize,
+    shared: usize,
+    /// Registers of an SM, then whether memory can be managed.
+    registers: usize,
+    /// Managed memory at the same time, cooperative launches, mapped memory.
+    also: [usize; 3],
+    shared_by_request: usize,
+    ctas: usize,
+}
+
+const VERSION_12: Layout = Layout {
+    size: 1032,
+    sms: 388,
+    yes: [576, 604, 632, 628],
+    copy_engines: 600,
+    bus_bits: 612,
+    l2_bytes: 616,
+    threads: 624,
+    shared: 640,
+    registers: 648,
+    also: [676, 688, 400],
+    shared_by_request: 696,
+    ctas: 712,
+};
+
+const VERSION_13: Layout = Layout {
+    size: 1008,
+    sms: 384,
+    yes: [560, 588, 612, 608],
+    copy_engines: 584,
+    bus_bits: 592,
+    l2_bytes: 596,
+    threads: 604,
+    shared: 624,
+    registers: 632,
+    also: [656, 668, 392],
+    shared_by_request: 672,
+    ctas: 688,
+};
+
+/// Fills the properties of `cudaDeviceProp`, which lie as `layout` says.
+fn properties(to: *mut c_void, device: &Device, layout: &Layout) -> u32 {
     if to.is_null() {
         return result(code::INVALID_VALUE);
     }
-    fill(to, 0, size);
+    fill(to, 0, layout.size);
     for (index, byte) in device.name.bytes().take(255).enumerate() {
         put_at(to, index, byte);
     }
@@ -97,26 +146,17 @@ fn properties(to: *mut c_void, device: &Device, size: usize, version: u32) -> u3
     put_at(to, 336, [u32::MAX >> 1, 65535, 65535]);
     put_at(to, 352, 65536_u64);
     put_at(to, 360, [device.sm / 10, device.sm % 10]);
-    if version == 12 {
-        put_at(to, 348, device.clock_khz);
-        put_at(to, 388, device.sms);
-        return code::SUCCESS;
-    }
-    put_at(to, 384, device.sms);
-    put_at(to, 392, 1_u32);
-    put_at(to, 560, 1_u32);
-    put_at(to, 584, 2_u32);
-    put_at(to, 588, 1_u32);
-    put_at(to, 592, device.bus_bits);
-    put_at(to, 596, u32::try_from(device.l2_bytes).unwrap_or(u32::MAX));
-    put_at(to, 604, device.threads_per_sm);
-    put_at(to, 612, 1_u32);
-    put_at(to, 624, device.shared_bytes_per_sm);
-    put_at(to, 632, [device.registers_per_sm, 1]);
-    put_at(to, 656, 1_u32);
-    put_at(to, 668, 1_u32);
-    put_at(to, 672, device.shared_bytes_per_sm.saturating_sub(RESERVED_SHARED));
-    put_at(to, 688, device.ctas_per_sm);
+    put_at(to, layout.sms, device.sms);
+    layout.yes.into_iter().chain(layout.also).for_each(|field| put_at(to, field, 1_u32));
+    put_at(to, layout.copy_engines, 2_u32);
+    put_at(to, layout.bus_bits, device.bus_bits);
+    put_at(to, layout.l2_bytes, u32::try_from(device.l2_bytes).unwrap_or(u32::MAX));
+    put_at(to, layout.threads, device.threads_per_sm);
+    put_at(to, layout.shared, device.shared_bytes_per_sm);
+    put_at(to, layout.registers, [device.registers_per_sm, 1]);
+    let most = device.shared_bytes_per_sm.saturating_sub(RESERVED_SHARED);
+    put_at(to, layout.shared_by_request, most);
+    put_at(to, layout.ctas, device.ctas_per_sm);
     code::SUCCESS
 }
 
@@ -124,14 +164,20 @@ fn properties(to: *mut c_void, device: &Device, size: usize, version: u32) -> u3
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetDeviceProperties(to: *mut c_void, _: c_int) -> u32 {
     let device = state().request.device.clone();
-    properties(to, &device, 1008, 13)
+    properties(to, &device, &VERSION_13)
 }
 
 /// Of version 12.
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetDeviceProperties_v2(to: *mut c_void, _: c_int) -> u32 {
     let device = state().request.device.clone();
-    properties(to, &device, 1032, 12)
+    let value = properties(to, &device, &VERSION_12);
+    if value == code::SUCCESS {
+        // Version 13 has no clocks.
+        put_at(to, 348, device.clock_khz);
+        put_at(to, 608, device.memory_clock_khz);
+    }
+    value
 }
 
 #[unsafe(no_mangle)]

@@ -157,7 +157,15 @@ impl Memory for DeviceMemory {
         // SAFETY: `pointer` returns only places whose bytes are all inside the mapping that
         // `reserve` made and nothing unmaps, or in a range that the program registered. Raw
         // pointers are used throughout: no reference to these bytes exists in this library.
-        unsafe { std::ptr::copy_nonoverlapping(from.cast_const(), into.as_mut_ptr(), into.len()) };
+        unsafe {
+            match into.len() {
+                // Lengths that are known need no call.
+                4 => std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), 4),
+                8 => std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), 8),
+                16 => std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), 16),
+                length => std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), length),
+            }
+        };
         Some(())
     }
 
@@ -165,7 +173,14 @@ impl Memory for DeviceMemory {
     fn write(&self, address: u64, from: &[u8]) -> Option<()> {
         let to = self.pointer(address, from.len())?;
         // SAFETY: as in `read`; the mapping is writable.
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+        unsafe {
+            match from.len() {
+                4 => std::ptr::copy_nonoverlapping(from.as_ptr(), to, 4),
+                8 => std::ptr::copy_nonoverlapping(from.as_ptr(), to, 8),
+                16 => std::ptr::copy_nonoverlapping(from.as_ptr(), to, 16),
+                length => std::ptr::copy_nonoverlapping(from.as_ptr(), to, length),
+            }
+        };
         Some(())
     }
 }

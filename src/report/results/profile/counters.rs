@@ -157,7 +157,8 @@ impl CounterCheck {
         refuse_report(path, &bytes).map_err(wrong)?;
         let text = decode(&bytes);
         let sheet = Sheet::find(&text, ncu::is_header).ok_or_else(|| {
-            let what = "expected the CSV of `ncu --csv --page raw`, found no header with `Kernel Name`";
+            let what =
+                "expected the CSV of `ncu --csv --page raw`, found no header with `Kernel Name`";
             RecordError::table(path, 1, what)
         })?;
         let profiled = sheet.and_then(|sheet| ncu::read(&sheet)).map_err(wrong)?;
@@ -222,7 +223,7 @@ impl Profiled {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counter, CountedLaunch, CounterCheck};
+    use super::{CountedLaunch, Counter, CounterCheck};
     use gpumodel_core::units::Dim3;
 
     #[test]
@@ -249,8 +250,7 @@ mod tests {
         let check = CounterCheck::read(&path, &[launch(40, 1010), launch(41, 0)]).unwrap();
         let rows: Vec<_> =
             check.rows.iter().map(|row| (row.launch, row.counter, row.error())).collect();
-        let expected =
-            [(1, Counter::WarpInstructions, 0.0), (1, Counter::GlobalLoadSectors, 0.01)];
+        let expected = [(1, Counter::WarpInstructions, 0.0), (1, Counter::GlobalLoadSectors, 0.01)];
         assert_eq!(rows, expected);
         assert_eq!(check.missing, ["line 4: `other`"]);
     }

@@ -117,7 +117,9 @@ const STALL_REASONS: &[(&str, Quantity)] = &[
 pub(super) fn find(name: &str) -> Option<(Measured, usize, f64)> {
     let row = METRICS.iter().position(|row| row.0 == name);
     row.map(|at| (METRICS[at].1, at, METRICS[at].2))
-        .or_else(|| counters::find(name).map(|(counter, rank)| (Measured::Counts(counter), rank, 1.0)))
+        .or_else(|| {
+            counters::find(name).map(|(counter, rank)| (Measured::Counts(counter), rank, 1.0))
+        })
         .or_else(|| stall(name))
 }
 

@@ -161,10 +161,30 @@ fn simple(
 fn fused(target: crate::execute::Target, a: Float, b: Float, c: Float) -> Action {
     Box::new(move |scope, mask| {
         let [a, b, c] = [&a, &b, &c].map(|source| source.single(scope, false));
-        let value = std::array::from_fn(|i| result(multiply_add(a[i], b[i], c[i]), false, false));
+        let (mut value, care) = multiply_adds(&a, &b, &c);
+        if care {
+            value = std::array::from_fn(|i| result(multiply_add(a[i], b[i], c[i]), false, false));
+        }
         scope.put(target, mask, &value);
         Ok(())
     })
+}
+
+/// `a * b + c` of every lane as one loop without branches; whether a lane has to be rounded with
+/// care, or is no number.
+#[inline]
+fn multiply_adds(a: &[f32; 32], b: &[f32; 32], c: &[f32; 32]) -> (Lanes, bool) {
+    let mut value = [0; 32];
+    let mut care = false;
+    for lane in 0..32 {
+        let sum = f64::from(a[lane]) * f64::from(b[lane]) + f64::from(c[lane]);
+        let single = narrow(sum);
+        value[lane] = single.to_bits();
+        care |= sum.to_bits() & 0x1fff_ffff == 0x1000_0000;
+        // Too small to be normal and not 0, or no number.
+        care |= !(single.abs() >= 1.2e-38) & (sum != 0.0);
+    }
+    (value, care)
 }
 
 /// `a * b + c` rounded once. A double holds the product exactly; its sum is rounded twice, and
@@ -354,7 +374,7 @@ fn upper_half(target: crate::execute::Target, a: Float, function: fn(f64) -> f64
 
 #[cfg(test)]
 mod tests {
-    use super::{directed, minimum, multiply_add};
+    use super::{directed, minimum, multiply_add, multiply_adds};
     use crate::sass::decode::rounding::Rounding;
 
     #[test]
@@ -372,6 +392,19 @@ mod tests {
             let (down, up) = (directed(Rounding::Down, a, b, c), directed(Rounding::Up, a, b, c));
             let near = f32::mul_add(a, b, c);
             assert!(down <= near && near <= up && up <= down.next_up(), "{a} {b} {c}");
+        }
+    }
+
+    #[test]
+    fn lanes_that_need_no_care_are_rounded_as_alone() {
+        let ends = [0.0, -0.0, 1.0, f32::MIN_POSITIVE, 1e-45, 3e38, f32::INFINITY, f32::NAN, -0.1];
+        for (a, b, c) in ends.into_iter().flat_map(|a| {
+            ends.into_iter().flat_map(move |b| ends.into_iter().map(move |c| (a, b, c)))
+        }) {
+            let (value, care) = multiply_adds(&[a; 32], &[b; 32], &[c; 32]);
+            let expected = f32::mul_add(a, b, c);
+            assert!(care || value == [expected.to_bits(); 32], "{a} {b} {c}");
+            assert!(care || !expected.is_nan());
         }
     }
 

@@ -3,7 +3,9 @@
 use super::args::Args;
 use super::{Action, Maker};
 use crate::execute::{From, ZERO};
-use crate::execute::{LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope, WINDOW_BYTES, each, low};
+use crate::execute::{
+    LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope, WINDOW_BYTES, copy_bytes, each, low,
+};
 use crate::sass::operand::Address;
 use crate::sass::text::Line;
 
@@ -109,9 +111,9 @@ impl Scope<'_> {
             Place::Shared(at) => at
                 .checked_add(into.len())
                 .and_then(|end| self.cta.shared.get(at..end))
-                .map(|bytes| into.copy_from_slice(bytes)),
+                .map(|bytes| copy_bytes(into, bytes)),
             Place::Local(at) => {
-                self.local(lane, at, into.len()).map(|bytes| into.copy_from_slice(bytes))
+                self.local(lane, at, into.len()).map(|bytes| copy_bytes(into, bytes))
             }
         };
         found.ok_or_else(|| outside("read", lane, address, into.len()))
@@ -133,9 +135,9 @@ impl Scope<'_> {
             Place::Shared(at) => at
                 .checked_add(from.len())
                 .and_then(|end| self.cta.shared.get_mut(at..end))
-                .map(|bytes| bytes.copy_from_slice(from)),
+                .map(|bytes| copy_bytes(bytes, from)),
             Place::Local(at) => {
-                self.local(lane, at, from.len()).map(|bytes| bytes.copy_from_slice(from))
+                self.local(lane, at, from.len()).map(|bytes| copy_bytes(bytes, from))
             }
         };
         found.ok_or_else(|| outside("written", lane, address, from.len()))
