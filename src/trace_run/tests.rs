@@ -108,6 +108,30 @@ fn a_sum_of_vectors_is_right_and_recorded() {
 }
 
 #[test]
+fn ctas_that_run_together_give_what_they_give_one_after_the_other() {
+    let scratch = tempfile::tempdir().unwrap();
+    let run = |threads| {
+        let place = Place { threads, ..Place::new() };
+        place.write(4096, 0..1000);
+        let path = scratch.path().join(format!("{threads}.gpt"));
+        let mut recorder = Recorder::create(&path, "many", Filter::default()).unwrap();
+        let list = parameters(&[], &[BASE + 4096]);
+        let sum = [list.clone(), 1000_u32.to_le_bytes().to_vec()].concat();
+        place.launch("sum", [9, 128], &sum, Some(&mut recorder)).unwrap();
+        // Of these, CTAs depend on each other through a sum; of those, they do not.
+        place.launch("steps", [40, 32], &list, Some(&mut recorder)).unwrap();
+        recorder.finish().unwrap();
+        let mut memory = vec![0; 1 << 16];
+        place.memory.read(BASE, &mut memory).unwrap();
+        (std::fs::read(&path).unwrap(), memory)
+    };
+    let alone = run(1);
+    for threads in [2, 3, 8] {
+        assert!(run(threads) == alone, "{threads} threads");
+    }
+}
+
+#[test]
 fn shuffles_shared_memory_constants_and_variables_are_served() {
     let place = Place::new();
     place.write(4096, 0..300);

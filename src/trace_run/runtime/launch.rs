@@ -137,6 +137,12 @@ fn launch(
     value
 }
 
+impl Configuration {
+    fn is_possible(self) -> bool {
+        (1..=1024).contains(&self.block.count()) && self.grid.count() > 0
+    }
+}
+
 /// The parameters, as they lie in constant bank 0.
 fn gather(function: &Function, parameters: *const *const c_void) -> Vec<u8> {
     let end = function.parameters.iter().map(|(offset, size)| offset + size).max().unwrap_or(0);
@@ -186,11 +192,10 @@ impl State {
         parameters: *const *const c_void,
         cooperative: bool,
     ) -> u32 {
-        let Configuration { grid, block, .. } = configuration;
         let Some((number, name)) = self.functions.get(&host).cloned() else {
             return code::INVALID_FUNCTION;
         };
-        if !(1..=1024).contains(&block.count()) || grid.count() == 0 {
+        if !configuration.is_possible() {
             return code::INVALID_CONFIGURATION;
         }
         let loaded = self.load(number);
@@ -215,19 +220,16 @@ impl State {
             threads: self.threads(host),
         };
         let begun = Instant::now();
-        match execute(&mut self.recorder, &request) {
-            Ok((counts, recorded)) => {
-                self.answer.instructions += counts.instructions;
-                self.answer.recorded += u64::from(recorded);
-                if counts.alone {
-                    self.alone.insert(host);
-                }
-            }
-            Err(what) => fail(&self.folder, &what),
+        let done = execute(&mut self.recorder, &request);
+        let (counts, recorded) = done.unwrap_or_else(|what| fail(&self.folder, &what));
+        if counts.alone {
+            self.alone.insert(host);
         }
         if cooperative {
             memory().free(place);
         }
+        self.answer.instructions += counts.instructions;
+        self.answer.recorded += u64::from(recorded);
         self.answer.seconds += begun.elapsed().as_secs_f64();
         code::SUCCESS
     }

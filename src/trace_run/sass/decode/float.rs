@@ -182,7 +182,7 @@ fn multiply_adds(a: &[f32; 32], b: &[f32; 32], c: &[f32; 32]) -> (Lanes, bool) {
         value[lane] = single.to_bits();
         care |= sum.to_bits() & 0x1fff_ffff == 0x1000_0000;
         // Too small to be normal and not 0, or no number.
-        care |= !(single.abs() >= 1.2e-38) & (sum != 0.0);
+        care |= single.abs() < 1.2e-38 && sum != 0.0 || single.is_nan();
     }
     (value, care)
 }
