@@ -170,8 +170,9 @@ fn a_declared_pipeline_keeps_the_tensor_cores_busy() {
     assert_eq!(long.l2.reads - short.l2.reads, 16 * 256 * 128 / 32, "sectors");
 }
 
-/// A group's products of queries and keys run on while its warps wait for the values: 8 times 88
-/// and 11 times 64 cycles in a block of 176 keys, for each of two groups.
+/// A group's products of queries and keys run on while its warps wait for the values. A block of
+/// 176 keys has 8 times 88 and 11 times 64 cycles of them for each of two groups, and softmax;
+/// where each wait held its warp up until the tensor core was free, it took 5630.
 #[test]
 fn multiplies_of_a_group_do_not_hold_up_the_next_wait() {
     let run = |length: u32| {
@@ -179,7 +180,7 @@ fn multiplies_of_a_group_do_not_hold_up_the_next_wait() {
         declared(&format!("synth:attention-wgmma:{size}"), "h100").cycles as f64
     };
     let block = (run(4224) - run(2112)) / 12.0;
-    assert!((2816.0..3900.0).contains(&block), "{block} cycles");
+    assert!((2816.0..4700.0).contains(&block), "{block} cycles");
 }
 
 /// Hostile fields end in an error or a run, and move no more than a copy may.

@@ -176,6 +176,10 @@ fn read(line: &str) -> Record {
     let sources: usize = word().parse().unwrap();
     assert!(sources <= 4, "{line}");
     registers.extend((0..sources).map(|_| register(word())));
+    // What follows is kept as text.
+    if opcode.contains("GMMA") || opcode.starts_with("UTMA") {
+        return Record { pc, opcode, registers, mask, access: None };
+    }
     let access = (word() != "0").then(|| {
         let lanes = (0..32).filter(|lane| mask >> lane & 1 == 1);
         let mode = word();
@@ -198,7 +202,7 @@ fn read(line: &str) -> Record {
         (AddressMode::Delta, listed.collect())
     });
     let _immediate: i64 = word().parse().unwrap();
-    assert_eq!(words.next(), None, "{line}");
+    assert!(matches!(words.next(), None | Some("Val")), "{line}");
     Record { pc, opcode, registers, mask, access }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use gpumodel_core::isa::Unit;
+use gpumodel_core::isa::{Effect, ObjectStep, Unit};
 use gpumodel_core::units::{Cycle, to_usize};
 
 use crate::counters::KernelCounts;
@@ -236,20 +236,27 @@ impl Warp {
         self.issued += u64::from(interval.slots);
         self.interval_end = interval_end;
         if profile.queues_multiplies() {
-            self.queue_multiplies(&mut interval);
+            self.queue_multiplies(profile, &mut interval);
         }
         interval
     }
 
-    /// Leaves to later intervals what an interval asks of the tensor unit beyond its own length:
-    /// only multiplies of warp groups are still to be done when their warp goes on.
-    fn queue_multiplies(&mut self, interval: &mut IssueInterval) {
+    /// Leaves to later intervals what an interval that ends at a barrier object asks of the
+    /// tensor unit beyond its own length: multiplies of a warp group do not hold their warp up
+    /// there.
+    fn queue_multiplies(&mut self, profile: &Profile, interval: &mut IssueInterval) {
+        let at_wait =
+            |instruction| profile.decoded(instruction).effect == Effect::Object(ObjectStep::Wait);
+        let waits = matches!(self.interval_end,
+            IntervalEnd::Access { instruction, .. } if at_wait(instruction));
         let asked = &mut interval.demand[Unit::Tensor.index()];
+        *asked += std::mem::take(&mut self.queued);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cycles")]
         let length = interval.cycles.ceil() as u32;
-        let all = *asked + self.queued;
-        *asked = all.min(length);
-        self.queued = all - *asked;
+        if waits {
+            self.queued = asked.saturating_sub(length);
+            *asked -= self.queued;
+        }
     }
 
     /// Steps of the present stretch; stops behind one that carries addresses and
