@@ -15,7 +15,8 @@ const SYNTH: &str = "synth:";
 const SCALE: &str = ":scale=";
 const SCALE_OF: &str = ":scale";
 
-/// An application of the command line: `[NAME=]PATH` or `[NAME=]synth:WORKLOAD[:scale=X]`.
+/// An application of the command line: `[NAME=]PATH` or
+/// `[NAME=]synth:WORKLOAD[:CONSTANT=N]…[:scale=X]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppName {
     /// Its name in records.
@@ -99,29 +100,60 @@ fn model(path: &Path) -> Option<&OsStr> {
     before.is_empty().then_some(model)
 }
 
-/// The name or file of the workload model that an application is, without its scale.
-pub(super) fn model_file(path: &Path) -> Option<&Path> {
+/// The name or file of the workload model that an application is, without its settings.
+pub(super) fn model_file(path: &Path) -> Option<PathBuf> {
     let model = model(path)?;
-    Some(Path::new(split_once(model, SCALE).map_or(model, |(file, _)| file)))
+    let file = split_once(model, SCALE).map_or(model, |(file, _)| file);
+    Some(PathBuf::from(without_constants(file).0))
 }
 
-/// Splits a workload model from its scale; the default is 1.
-fn scaled(model: &OsStr) -> Result<(OsString, f64), RunError> {
+/// A workload model with what an application says of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ModelSettings {
+    /// Its name or file.
+    pub(super) workload: OsString,
+    /// Values in place of the file's.
+    pub(super) constants: Vec<(String, i64)>,
+    /// What its scaled constants are multiplied by.
+    pub(super) scale: f64,
+}
+
+/// Splits a workload model from its constants and its scale, which is 1 by default.
+fn settings(model: &OsStr) -> Result<ModelSettings, RunError> {
     let text = model.to_string_lossy();
     let invalid = |found: &str| {
         let found = if found.is_empty() { "nothing" } else { found };
         RunError::Scale { app: text.clone().into_owned(), found: found.to_owned() }
     };
-    if let Some((name, scale)) = split_once(model, SCALE) {
-        let scale = scale.to_string_lossy();
-        return Ok((name.to_owned(), scale.parse().map_err(|_| invalid(&scale))?));
-    }
-    match text.rsplit_once(':') {
+    let (file, scale) = match split_once(model, SCALE) {
+        Some((file, scale)) => {
+            let scale = scale.to_string_lossy();
+            (file, scale.parse().map_err(|_| invalid(&scale))?)
+        }
+        None => (model, 1.0),
+    };
+    let (workload, constants) = without_constants(file);
+    match workload.to_string_lossy().rsplit_once(':') {
         Some((file, other)) if file.ends_with(".toml") && !other.contains(['/', '\\']) => {
             Err(invalid(other))
         }
-        _ => Ok((model.to_owned(), 1.0)),
+        _ => Ok(ModelSettings { workload, constants, scale }),
     }
+}
+
+/// Splits a name or file from the constants after it: `NAME:CONSTANT=N…`.
+fn without_constants(model: &OsStr) -> (OsString, Vec<(String, i64)>) {
+    let Some(mut file) = model.to_str() else { return (model.to_owned(), Vec::new()) };
+    let mut constants = Vec::new();
+    while let Some((before, last)) = file.rsplit_once(':')
+        && let Some((name, value)) = last.split_once('=')
+        && let Ok(value) = value.parse()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    {
+        constants.insert(0, (name.to_owned(), value));
+        file = before;
+    }
+    (file.into(), constants)
 }
 
 /// A hint for a missing path that is the name of a workload model.
@@ -162,7 +194,7 @@ pub struct App {
 impl App {
     /// Opens a store, or converts a trace to a store in `cache` (once: the cached store is used
     /// until the source changes). `synth:NAME` is a workload model; files in the folder `models`
-    /// take precedence; `:scale=X` multiplies its scaled constants.
+    /// take precedence; `:CONSTANT=N` sets a constant of it, `:scale=X` multiplies its scaled ones.
     ///
     /// # Errors
     /// When the file or model does not exist, it cannot be read as a trace, or the cache folder
@@ -234,7 +266,7 @@ impl AppStore {
     ) -> Result<Self, RunError> {
         let path = &typed.path;
         if let Some(workload) = model(path) {
-            let (path, warnings) = model_store(scaled(workload)?, models, cache, progress)?;
+            let (path, warnings) = model_store(&settings(workload)?, models, cache, progress)?;
             return Ok(Self { path, warnings });
         }
         if !path.exists() {
@@ -259,7 +291,7 @@ impl AppStore {
     ) -> Result<Option<PathBuf>, RunError> {
         let path = &typed.path;
         if let Some(workload) = model(path) {
-            return cached_model(scaled(workload)?, models, cache);
+            return cached_model(&settings(workload)?, models, cache);
         }
         if !path.exists() {
             return Err(RunError::NoApp { path: path.clone(), hint: hint(path) });
@@ -295,7 +327,8 @@ mod tests {
 
     #[test]
     fn a_model_may_have_a_scale() {
-        let scaled = |typed: &str| super::scaled(OsStr::new(typed));
+        let settings = |typed: &str| super::settings(OsStr::new(typed));
+        let scaled = |typed: &str| settings(typed).map(|model| (model.workload, model.scale));
         let own = AppName::within(Path::new("plans"), "a", "synth:own.toml:scale=2");
         assert_eq!(own.path, Path::new("synth:plans/own.toml:scale=2"));
         let carried = AppName::within(Path::new("plans"), "a", "synth:saxpy:scale=0.5");
@@ -309,13 +342,17 @@ mod tests {
             let words = format!("expected one number, as scale=0.5, found {found}");
             assert_eq!(error, format!("synth:saxpy:scale={typed}: {words}"));
         }
-        let error = scaled("plans/own.toml:scal=2").unwrap_err().to_string();
-        assert!(error.ends_with("expected one number, as scale=0.5, found scal=2"), "{error}");
+        let error = scaled("plans/own.toml:scal=0.2").unwrap_err().to_string();
+        assert!(error.ends_with("expected one number, as scale=0.5, found scal=0.2"), "{error}");
+        let set = settings("own.toml:columns=64:depth=8:scale=2").unwrap();
+        assert_eq!((&*set.workload.to_string_lossy(), set.scale), ("own.toml", 2.0));
+        assert_eq!(set.constants, [("columns".to_owned(), 64), ("depth".to_owned(), 8)]);
         let error = scaled("own.toml:").unwrap_err().to_string();
         assert!(error.ends_with("found nothing"), "{error}");
         assert_eq!(scaled("d.toml:x/m").unwrap(), ("d.toml:x/m".into(), 1.0));
         let file = |typed: &'static str| model_file(Path::new(typed));
-        assert_eq!(file("synth:./own.toml:scale=2"), Some(Path::new("./own.toml")));
+        assert_eq!(file("synth:./own.toml:scale=2"), Some("./own.toml".into()));
+        assert_eq!(file("synth:own.toml:depth=8:scale=2"), Some("own.toml".into()));
         assert_eq!(file("mine/synth:x"), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpumodel_core::isa::Access;
+use gpumodel_core::isa::{Access, AsyncFields};
 use gpumodel_core::units::{Dim3, KernelId, to_u32};
 use gpumodel_sim::config::Resolved;
 use gpumodel_sim::{Command, Feed, FeedError, Program, Stream, WarpStream};
@@ -23,6 +23,10 @@ impl WarpStream for DeclaredWarp {
 
     fn access(&mut self, into: &mut Access) {
         self.0.access(into);
+    }
+
+    fn fields(&mut self) -> Option<AsyncFields> {
+        self.0.fields()
     }
 }
 

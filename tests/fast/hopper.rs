@@ -150,6 +150,39 @@ fn a_dependent_chain_takes_as_long_beside_another_one() {
     assert!(both > alone - 50.0, "{both} with independent ones, {alone} without");
 }
 
+fn declared(app: &str, machine: &str) -> AppRecord {
+    let folder = tempfile::tempdir().unwrap();
+    let request = AnalyzeRequest::new(vec![AppName::parse(app)], machine, folder.path());
+    analyze(&request, &Unwatched).unwrap().solo.remove(0)
+}
+
+/// A step of 128 by 256 by 64 is 1024 cycles of four tensor cores with 512 multiply-adds, and
+/// brings 128 and 128 rows of 128 bytes where two CTAs share the others.
+#[test]
+fn a_declared_pipeline_keeps_the_tensor_cores_busy() {
+    let tile = |depth: u32| {
+        let size = format!("rows=128:columns=256:depth={depth}:band=1:workers=1");
+        declared(&format!("synth:gemm-wgmma:{size}"), "h100")
+    };
+    let (short, long) = (tile(1024), tile(2048));
+    let step = (long.cycles - short.cycles) as f64 / 16.0;
+    assert!((1024.0..1100.0).contains(&step), "{step} cycles");
+    assert_eq!(long.l2.reads - short.l2.reads, 16 * 256 * 128 / 32, "sectors");
+}
+
+/// A group's products of queries and keys run on while its warps wait for the values. A block of
+/// 176 keys has 8 times 88 and 11 times 64 cycles of them for each of two groups, and softmax;
+/// where each wait held its warp up until the tensor core was free, it took 5630.
+#[test]
+fn multiplies_of_a_group_do_not_hold_up_the_next_wait() {
+    let run = |length: u32| {
+        let size = format!("length={length}:heads=1:batch=1");
+        declared(&format!("synth:attention-wgmma:{size}"), "h100").cycles as f64
+    };
+    let block = (run(4224) - run(2112)) / 12.0;
+    assert!((2816.0..4700.0).contains(&block), "{block} cycles");
+}
+
 /// Hostile fields end in an error or a run, and move no more than a copy may.
 #[test]
 fn absurd_copies_and_objects_are_bounded() {

@@ -159,16 +159,18 @@ fn streamed(kernel: &Kernel, cta: u64, warp: u32) -> Vec<Record> {
     records
 }
 
+/// A general register.
+fn register(word: &str) -> Register {
+    let number = word.strip_prefix('R').unwrap().parse().unwrap();
+    Register::new(gpumodel::core::isa::RegisterFile::General, number).unwrap()
+}
+
 /// Reads an instruction line of tracer version 5, token by token.
 fn read(line: &str) -> Record {
     let mut words = line.split_ascii_whitespace();
     let mut word = || words.next().unwrap_or_else(|| panic!("short: {line}"));
     let pc = u64::from_str_radix(word(), 16).unwrap();
     let mask = u32::from_str_radix(word(), 16).unwrap();
-    let register = |word: &str| {
-        let number = word.strip_prefix('R').unwrap().parse().unwrap();
-        Register::new(gpumodel::core::isa::RegisterFile::General, number).unwrap()
-    };
     let destinations: usize = word().parse().unwrap();
     assert!(destinations <= 1, "{line}");
     let mut registers: Vec<_> = (0..destinations).map(|_| register(word())).collect();
@@ -176,6 +178,10 @@ fn read(line: &str) -> Record {
     let sources: usize = word().parse().unwrap();
     assert!(sources <= 4, "{line}");
     registers.extend((0..sources).map(|_| register(word())));
+    // What follows is kept as text.
+    if opcode.contains("GMMA") || opcode.starts_with("UTMA") {
+        return Record { pc, opcode, registers, mask, access: None };
+    }
     let access = (word() != "0").then(|| {
         let lanes = (0..32).filter(|lane| mask >> lane & 1 == 1);
         let mode = word();
@@ -198,7 +204,7 @@ fn read(line: &str) -> Record {
         (AddressMode::Delta, listed.collect())
     });
     let _immediate: i64 = word().parse().unwrap();
-    assert_eq!(words.next(), None, "{line}");
+    assert!(matches!(words.next(), None | Some("Val")), "{line}");
     Record { pc, opcode, registers, mask, access }
 }
 

@@ -1,6 +1,5 @@
 //! Stores that are converted on the fly and kept in the cache folder.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -13,6 +12,7 @@ use gpumodel_trace::{ConvertRequest, Progress, Store, TraceError};
 use super::results::key;
 use super::{DiskCache, Kind};
 use crate::RunError;
+use crate::app::ModelSettings;
 
 /// The store of a trace, which may skip damaged files, with remarks: from `cache` if it is intact
 /// there and the source has not changed, else converted.
@@ -24,17 +24,16 @@ pub(crate) fn trace_store(
     cached_or_made(source_key(trace)?, cache, |stored| convert(trace, stored, cache, progress))
 }
 
-/// The store of a workload model at a scale: from `cache` if this build of the program has made
-/// it from the same text, else converted.
+/// The store of a workload model: from `cache` if this build of the program has made it from the
+/// same text with the same settings, else converted.
 pub(crate) fn model_store(
-    (workload, scale): (OsString, f64),
+    settings: &ModelSettings,
     models: Option<&Path>,
     cache: &Path,
     progress: &dyn Progress,
 ) -> Result<(PathBuf, Vec<String>), RunError> {
-    let files = crate::models(models)?;
-    let workload = Workload::load_scaled(workload, &files, scale)?;
-    cached_or_made(model_key(&workload, scale), cache, |stored| {
+    let workload = load(settings, models)?;
+    cached_or_made(model_key(&workload, settings), cache, |stored| {
         let report = gpumodel_trace::convert_workload(&workload, stored, progress);
         let report = report.map_err(|error| cache_error(error, cache))?;
         Ok(report.warnings.into_iter().chain(workload.remark()).collect())
@@ -49,15 +48,22 @@ pub(crate) fn cached_trace(
     Ok(cached(source_key(trace)?, cache))
 }
 
-/// The store of a workload model at a scale in `cache`, if this build made it of the same text.
+/// The store of a workload model in `cache`, if this build made it of the same text with the
+/// same settings.
 pub(crate) fn cached_model(
-    (workload, scale): (OsString, f64),
+    settings: &ModelSettings,
     models: Option<&Path>,
     cache: &Path,
 ) -> Result<Option<PathBuf>, RunError> {
+    Ok(cached(model_key(&load(settings, models)?, settings), cache))
+}
+
+fn load(settings: &ModelSettings, models: Option<&Path>) -> Result<Workload, RunError> {
+    let ModelSettings { workload, constants, scale } = settings;
+    let constants: Vec<(&str, i64)> =
+        constants.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     let files = crate::models(models)?;
-    let workload = Workload::load_scaled(workload, &files, scale)?;
-    Ok(cached(model_key(&workload, scale), cache))
+    Ok(Workload::load_with(workload, &files, *scale, &constants)?)
 }
 
 fn cached(key: u128, cache: &Path) -> Option<PathBuf> {
@@ -65,8 +71,11 @@ fn cached(key: u128, cache: &Path) -> Option<PathBuf> {
     intact_notes(&disk, key).map(|_| disk.path(Kind::Store, key))
 }
 
-fn model_key(workload: &Workload, scale: f64) -> u128 {
-    key(&["synth", workload.name(), workload.text(), &scale.to_string()].map(String::from))
+fn model_key(workload: &Workload, settings: &ModelSettings) -> u128 {
+    let ModelSettings { scale, constants, .. } = settings;
+    let constants = constants.iter().map(|(name, value)| format!("{name}={value}"));
+    let fixed = ["synth", workload.name(), workload.text(), &scale.to_string()].map(String::from);
+    key(&fixed.into_iter().chain(constants).collect::<Vec<_>>())
 }
 
 /// Turns an error of writing into one about the cache.

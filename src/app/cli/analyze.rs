@@ -258,7 +258,7 @@ fn input_files(arguments: &Arguments, targets: &[Target]) -> Vec<PathBuf> {
     for typed in &arguments.apps {
         let AppName { path, .. } = AppName::parse(typed);
         match model_file(&path) {
-            Some(model) => files.push(model.to_path_buf()),
+            Some(model) => files.push(model),
             // A file that is no trace is refused when it is read.
             None => files.extend(sources(std::slice::from_ref(&path)).unwrap_or_default()),
         }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::config::{Machine, OperandReads};
-use gpumodel_core::isa::{Segment, Unit};
+use gpumodel_core::isa::{Effect, Segment, Unit};
 use gpumodel_core::units::{to_u32, to_usize};
 
 use crate::gpu::feed::Program;
@@ -184,6 +184,8 @@ pub(crate) struct Stretch {
 #[derive(Debug)]
 pub(crate) struct Profile {
     decoded: Vec<Decoded>,
+    /// Some are multiplies of warp groups, which do not hold their warp up.
+    queues_multiplies: bool,
     code: Arc<gpumodel_core::isa::Code>,
     lines: CodeLines,
     rules: Rules,
@@ -244,8 +246,10 @@ impl Profile {
     /// numbered from `first_line` on.
     pub(crate) fn new(machine: &Machine, program: &Program, first_line: u32) -> Self {
         let code = &program.code.instructions;
+        let decoded = decode::decode(machine, program);
         Self {
-            decoded: decode::decode(machine, program),
+            queues_multiplies: decoded.iter().any(|one| one.effect == Effect::MatrixGroup),
+            decoded,
             code: Arc::clone(&program.code),
             lines: CodeLines::new(machine.fetch.as_ref(), code, first_line),
             rules: Rules::new(machine),
@@ -279,6 +283,11 @@ impl Profile {
                 || opcode.contains(".MULTICAST")
         };
         self.code.opcodes.iter().any(marks)
+    }
+
+    /// Whether the code has multiplies of warp groups, which overlap with what comes next.
+    pub(crate) fn queues_multiplies(&self) -> bool {
+        self.queues_multiplies
     }
 
     /// Static instructions.

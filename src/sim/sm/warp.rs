@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use gpumodel_core::isa::{Effect, ObjectStep, Unit};
 use gpumodel_core::units::{Cycle, to_usize};
 
 use crate::counters::KernelCounts;
@@ -111,6 +112,9 @@ pub(super) struct Warp {
     step: u32,
     /// Instructions of the present step that have already been handed out.
     handed: u32,
+    /// Cycles of the tensor unit that multiplies of its group take beyond the interval in which
+    /// they were issued.
+    queued: u32,
     /// Instructions in earlier intervals.
     pub(super) issued: u64,
     /// The line of code that it waited for last: its instruction buffer has it,
@@ -152,6 +156,7 @@ impl Warp {
             stretch: 0,
             step: 0,
             handed: 0,
+            queued: 0,
             issued: 0,
             delivered: None,
             next: Next::IssueInterval,
@@ -181,6 +186,9 @@ impl Warp {
     pub(super) fn resume(&mut self, profile: &mut Profile, settled: bool) {
         let stretch = *profile.stretch(self.stretch);
         let state = if settled { stretch.settled } else { stretch.ready };
+        if settled {
+            self.queued = 0;
+        }
         self.enter(profile, self.segment, stretch.offset, state);
     }
 
@@ -227,7 +235,28 @@ impl Warp {
         counts.warp_instructions += u64::from(interval.slots);
         self.issued += u64::from(interval.slots);
         self.interval_end = interval_end;
+        if profile.queues_multiplies() {
+            self.queue_multiplies(profile, &mut interval);
+        }
         interval
+    }
+
+    /// Leaves to later intervals what an interval that ends at a barrier object asks of the
+    /// tensor unit beyond its own length: multiplies of a warp group do not hold their warp up
+    /// there.
+    fn queue_multiplies(&mut self, profile: &Profile, interval: &mut IssueInterval) {
+        let at_wait =
+            |instruction| profile.decoded(instruction).effect == Effect::Object(ObjectStep::Wait);
+        let waits = matches!(self.interval_end,
+            IntervalEnd::Access { instruction, .. } if at_wait(instruction));
+        let asked = &mut interval.demand[Unit::Tensor.index()];
+        *asked += std::mem::take(&mut self.queued);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cycles")]
+        let length = interval.cycles.ceil() as u32;
+        if waits {
+            self.queued = asked.saturating_sub(length);
+            *asked -= self.queued;
+        }
     }
 
     /// Steps of the present stretch; stops behind one that carries addresses and

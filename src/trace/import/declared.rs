@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gpumodel_core::isa::{Access, Launch};
+use gpumodel_core::isa::Launch;
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 use rayon::prelude::*;
 
@@ -19,7 +19,7 @@ use crate::store::Command;
 use crate::store::chunk_writer::{KernelWriter, MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
 use crate::store::records::{AddressList, Batch, Block, Piece, Record, Static};
 use crate::store::writer::StoreWriter;
-use crate::workload::{self, CtaRecords, Kernel, Workload};
+use crate::workload::{self, CtaRecords, Executed, Kernel, Workload};
 
 /// Converts `workload` to the store at `output`: its content is that of a store that
 /// [`convert`](super::convert) makes of the workload's texts, but there was no text, whose size
@@ -150,9 +150,7 @@ impl<'a> LaunchSource<'a> {
         let mut gathered = Gathered::new(&self.statics, cta.warp_count());
         let mut records = CtaRecords::new(self.workload, self.kernel);
         for warp in 0..cta.warp_count() {
-            records.warp(&cta, warp, |index, mask, access| {
-                gathered.take(warp, index, mask, access);
-            })?;
+            records.warp(&cta, warp, |one| gathered.take(warp, &one))?;
         }
         let position = cta.position();
         if gathered.full {
@@ -181,7 +179,7 @@ impl Gathered {
         Self { batch: Batch::of(statics), warps: vec![(0..0, 0); to_usize(warps)], full: false }
     }
 
-    fn take(&mut self, warp: u32, index: usize, mask: u32, access: Option<&Access>) {
+    fn take(&mut self, warp: u32, one: &Executed<'_>) {
         let batch = &mut self.batch;
         let at = batch.records.len();
         self.full |= at >= MOST_CTA_INSTRUCTIONS || batch.bytes() > MOST_CTA_BYTES;
@@ -193,10 +191,14 @@ impl Gathered {
             (records.start, *first) = (at, batch.accesses.len());
         }
         records.end = at + 1;
-        batch.records.push(Record { number: to_u32(index), mask });
-        if let Some(access) = access {
+        batch.records.push(Record { number: to_u32(one.index), mask: one.mask });
+        if let Some(access) = one.access {
             let lines = AddressList::of(access, &mut batch.deltas);
             batch.accesses.push(lines);
+        }
+        if let Some(tail) = one.tail {
+            let text = batch.texts.push(tail.as_bytes());
+            batch.tails.push((to_u32(at), text));
         }
     }
 
@@ -227,7 +229,7 @@ mod tests {
         let text = format!(
             "description = 'd'\nbehaviour = 'b'\nsource = 's'\n\
              [buffers]\nx = {{ bytes = 4096, copy = true }}\n\
-             [[kernel]]\nname = 'k'\ngrid = [{ctas}]\nblock = [32]\nregisters = 8\n\
+             [[kernel]]\nname = 'k'\ngrid = [{ctas}]\nblock = [32]\nregisters = 8\nshared_bytes = 64\n\
              code = [{code} 'EXIT']\n"
         );
         Workload::parse("test", "test.toml", text, 1.0).unwrap()
@@ -247,6 +249,30 @@ mod tests {
         assert_eq!((report.kernels, report.text_bytes), (1, 0));
         // The name of the folder is all that one has more.
         assert!(report.store_bytes < read.store_bytes);
+        let content = |path: &std::path::Path| Store::open(path).unwrap().content_hash();
+        assert_eq!(content(&made), content(&request.output));
+    }
+
+    /// Copies, steps at barrier objects and multiplies of groups end in the same text.
+    #[test]
+    fn asynchronous_fields_are_those_of_the_texts() {
+        let scratch = tempfile::tempdir().unwrap();
+        let code = "'@(lane == 0) SYNCS.EXCH.64 R2, R3 [8] #{1}', \
+            '@(lane == 0) SYNCS.ARRIVE.TRANS64 R2, R3 [8] #{512}', \
+            { bulk = 'UTMALDG.2D', address = 'x + 128 * cta', rows = 4, row_bytes = 128, \
+              pitch = 256, object = 8 }, \
+            'SYNCS.PHASECHK.TRANS64.TRYWAIT R2, R3 [8] #{0}', 'R4 = HGMMA.64x{8 * 4}x16.F32 R4 #1',";
+        let workload = workload(3, code);
+        let made = scratch.path().join("made.gpt");
+        convert_workload(&workload, &made, &Silent).unwrap();
+        let folder = scratch.path().join("folder");
+        write_folder(&workload, &folder, Compression::None, &mut |_| {}).unwrap();
+        let text = std::fs::read_to_string(folder.join("kernel-1.traceg")).unwrap();
+        assert!(text.contains("UTMALDG.2D 0 16 0x8 0 512 0 4 0x7f4000000080 4 256 256 256\n"));
+        assert!(text.contains("HGMMA.64x32x16.F32 1 R4 1 0 0\n"), "{text}");
+        let output = scratch.path().join("read.gpt");
+        let request = ConvertRequest { inputs: vec![folder], output, ..Default::default() };
+        convert(&request, &Silent).unwrap();
         let content = |path: &std::path::Path| Store::open(path).unwrap().content_hash();
         assert_eq!(content(&made), content(&request.output));
     }

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! line     = ["@" operand] [register "="] opcode [register {"," register}]
-//!            ["[" expression "]"] ["#" ["-"] number]
+//!            ["[" expression "]"] ["#" ["-"] number | "#{" expression "}"]
+//! opcode   = letters, digits, ".", "_" and "{" expression "}"
 //! register = "R" number | "R{" expression "}" | "RZ"
 //! ```
 //! `@` guards: the lanes in which the operand (a name, a number, `(expression)`, `!name`) is
 //! not 0. `[…]` is the byte address of each lane. Registers are those that a trace would
-//! list; `#` is the immediate that it would list.
+//! list; `#` is the immediate that it would list, `#{…}` the value of the second source of a
+//! step at a barrier object.
 
 use gpumodel_core::expression::{
     Expression, Parsed, SyntaxError, expected, expression, number, operand, parse_whole, symbol,
@@ -17,11 +19,13 @@ use gpumodel_core::toml::{Content, Entry, Place, Section};
 use nom::Parser;
 use nom::branch::alt;
 use nom::bytes::complete::take_while1;
-use nom::combinator::{cut, map_opt, opt, verify};
-use nom::multi::separated_list1;
+use nom::character::complete::char;
+use nom::combinator::{cut, map_opt, opt, recognize, verify};
+use nom::multi::{many1_count, separated_list1};
 use nom::sequence::{delimited, preceded, terminated};
 
 use super::WorkloadError;
+use super::asynchronous::BULK;
 
 /// One entry of a body.
 #[derive(Clone, Debug)]
@@ -57,6 +61,8 @@ pub(super) enum StepKind {
         /// What is copied.
         body: Vec<Step>,
     },
+    /// A bulk copy between global and shared memory.
+    Bulk(Bulk),
     /// A branch around a body.
     When {
         /// Lanes that run `body`.
@@ -66,6 +72,23 @@ pub(super) enum StepKind {
         /// What the other lanes run.
         otherwise: Vec<Step>,
     },
+}
+
+/// A bulk copy as written: a box of rows, and the barrier object that counts its bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Bulk {
+    /// Dotted SASS text.
+    pub(super) opcode: String,
+    /// Global address of the first row.
+    pub(super) address: Expression,
+    /// Rows, a constant.
+    pub(super) rows: Expression,
+    /// Bytes of a row, a constant.
+    pub(super) row_bytes: Expression,
+    /// Bytes from row to row, a constant.
+    pub(super) pitch: Expression,
+    /// Offset of the barrier object in shared memory; `None` for copies to global memory.
+    pub(super) object: Option<Expression>,
 }
 
 /// Deepest nesting of bodies.
@@ -113,14 +136,35 @@ fn read_step(entry: &Entry<'_>, depth: usize) -> Result<Step, WorkloadError> {
             let otherwise = otherwise.transpose()?.unwrap_or_default();
             StepKind::When { condition, body, otherwise }
         }
+        Content::Table(table) if table.contains_key("bulk") => StepKind::Bulk(read_bulk(entry)?),
         Content::Table(_) => {
-            entry.section(&["loop", "copies", "when", "count", "body", "else"])?;
-            let expected = "a section with one of the keys `loop`, `copies`, `when`";
+            entry.section(&["loop", "copies", "when", "bulk", "count", "body", "else"])?;
+            let expected = "a section with one of the keys `loop`, `copies`, `when`, `bulk`";
             return Err(entry.wrong(expected).into());
         }
         _ => return Err(entry.wrong("an instruction or a section").into()),
     };
     Ok(Step { place: entry.place().clone(), kind })
+}
+
+/// A bulk copy; a row alone needs no `pitch`, a copy to global memory no `object`.
+fn read_bulk(entry: &Entry<'_>) -> Result<Bulk, WorkloadError> {
+    let section = entry.section(&["bulk", "address", "rows", "row_bytes", "pitch", "object"])?;
+    let expression = |key| read_expression(&section.require(key)?);
+    let or_zero = |key| section.get(key).map(|entry| read_expression(&entry)).transpose();
+    let opcode = section.text("bulk")?.to_owned();
+    if !is_bulk(&opcode) || opcode.contains(char::is_whitespace) || opcode.len() > LONGEST_OPCODE {
+        let what = format!("`bulk` is `{opcode}`, expected an opcode of {}", BULK.join(", "));
+        return Err(WorkloadError::invalid(entry.place(), what));
+    }
+    Ok(Bulk {
+        opcode,
+        address: expression("address")?,
+        rows: expression("rows")?,
+        row_bytes: expression("row_bytes")?,
+        pitch: or_zero("pitch")?.unwrap_or(Expression::Number(0)),
+        object: or_zero("object")?,
+    })
 }
 
 /// The name of an index at `key`, and how often the body comes.
@@ -161,7 +205,8 @@ pub(super) struct Line {
     pub(super) guard: Option<Expression>,
     /// Destination register.
     pub(super) destination: Option<RegisterName>,
-    /// Dotted SASS text.
+    /// Dotted SASS text; `{expression}` in it is a constant once the bodies around it are
+    /// unrolled.
     pub(super) opcode: String,
     /// Source registers.
     pub(super) sources: Vec<RegisterName>,
@@ -169,6 +214,8 @@ pub(super) struct Line {
     pub(super) address: Option<Expression>,
     /// Immediate.
     pub(super) immediate: i64,
+    /// Value of the second source of a step at a barrier object.
+    pub(super) value: Option<Expression>,
 }
 
 /// Most sources of one instruction: what Accel-Sim's reader accepts.
@@ -186,6 +233,7 @@ impl Line {
             sources: Vec::new(),
             address: None,
             immediate: 0,
+            value: None,
         }
     }
 
@@ -198,10 +246,8 @@ impl Line {
 
     fn check(&self) -> Result<(), String> {
         let opcode = &self.opcode;
-        if opcode.contains("GMMA") {
-            return Err(format!(
-                "{opcode}: traces list its operands as text, which is not modelled"
-            ));
+        if is_bulk(opcode) {
+            return Err(format!("{opcode} is written as a table: `{{ bulk = \"{opcode}\", … }}`"));
         }
         if opcode.len() > LONGEST_OPCODE {
             return Err(format!("an opcode of more than {LONGEST_OPCODE} letters"));
@@ -210,6 +256,11 @@ impl Line {
             let count = self.sources.len();
             return Err(format!(
                 "{opcode} has {count} source registers, expected at most {SOURCES}"
+            ));
+        }
+        if self.value.is_some() && !(self.is_object_step() && self.sources.len() >= 2) {
+            return Err(format!(
+                "{opcode}: only SYNCS with two sources, the address's and the value's, has `#{{…}}`"
             ));
         }
         match (AddressSpace::of(opcode), &self.address) {
@@ -222,7 +273,26 @@ impl Line {
     /// Bytes per lane as the tracer derives them from the opcode; 0 for instructions without
     /// an address.
     pub(super) fn width(&self) -> u8 {
-        if self.address.is_some() { traced_width(&self.opcode) } else { 0 }
+        match self.address {
+            Some(_) if self.is_object_step() => OBJECT_BYTES,
+            Some(_) => traced_width(&self.opcode),
+            None => 0,
+        }
+    }
+
+    /// True for a step at a barrier object.
+    pub(super) fn is_object_step(&self) -> bool {
+        matches!(root(&self.opcode), "SYNCS")
+    }
+
+    /// True for a matrix multiply of a warp group, of which traces keep the fields as text.
+    pub(super) fn is_group_multiply(&self) -> bool {
+        self.opcode.contains("GMMA")
+    }
+
+    /// True for the step that makes a barrier object.
+    pub(super) fn makes_object(&self) -> bool {
+        self.opcode.starts_with("SYNCS.EXCH")
     }
 
     /// What the line does to the flow of its warp, if it is not just executed.
@@ -233,6 +303,14 @@ impl Line {
             _ => Effect::Compute,
         }
     }
+}
+
+/// Bytes of a barrier object (PTX ISA, `mbarrier`).
+const OBJECT_BYTES: u8 = 8;
+
+/// True for a bulk copy.
+fn is_bulk(opcode: &str) -> bool {
+    BULK.contains(&root(opcode))
 }
 
 /// Where the addresses of an opcode lie.
@@ -253,7 +331,7 @@ impl AddressSpace {
             "LD" | "ST" | "LDG" | "STG" | "LDGSTS" | "ATOM" | "ATOMG" | "RED" => {
                 Some(Self::Buffers)
             }
-            "LDS" | "STS" | "ATOMS" | "LDSM" => Some(Self::Shared),
+            "LDS" | "STS" | "ATOMS" | "LDSM" | "STSM" | "SYNCS" | "ARRIVES" => Some(Self::Shared),
             "LDL" | "STL" => Some(Self::Local),
             _ => None,
         }
@@ -267,21 +345,24 @@ fn root(opcode: &str) -> &str {
 fn line(input: &str) -> Parsed<'_, Line> {
     let guard = opt(preceded(symbol("@"), cut(operand)));
     let destination = opt(terminated(register, symbol("=")));
-    let parts = (guard, destination, opcode, sources, address, immediate);
-    let line = |(guard, destination, opcode, sources, address, immediate)| Line {
+    let parts = (guard, destination, opcode, sources, address, value, immediate);
+    let line = |(guard, destination, opcode, sources, address, value, immediate)| Line {
         guard,
         destination,
         opcode,
         sources,
         address,
         immediate,
+        value,
     };
     parts.map(line).parse(input)
 }
 
 fn opcode(input: &str) -> Parsed<'_, String> {
     let word = take_while1(|c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_');
-    let opcode = verify(word, |word: &str| word.starts_with(|c: char| c.is_ascii_uppercase()));
+    let computed = recognize(delimited(char('{'), cut(expression), cut(symbol("}"))));
+    let whole = recognize(many1_count(alt((word, computed))));
+    let opcode = verify(whole, |word: &str| word.starts_with(|c: char| c.is_ascii_uppercase()));
     expected("an opcode", opcode.map(str::to_owned)).parse(input)
 }
 
@@ -309,6 +390,10 @@ fn address(input: &str) -> Parsed<'_, Option<Expression>> {
     opt(delimited(symbol("["), cut(expression), cut(symbol("]")))).parse(input)
 }
 
+fn value(input: &str) -> Parsed<'_, Option<Expression>> {
+    opt(delimited(symbol("#{"), cut(expression), cut(symbol("}")))).parse(input)
+}
+
 fn immediate(input: &str) -> Parsed<'_, i64> {
     let signed = (opt(symbol("-")), cut(number)).map(|(sign, number)| match sign {
         Some(_) => -number,
@@ -330,6 +415,9 @@ mod tests {
         assert_eq!((line.width(), line.immediate, line.guard.is_some()), (8, -7, true));
         assert_eq!(Line::parse("RED.E.ADD.STRONG.GPU R4, RZ [x]").unwrap().width(), 4);
         assert_eq!(Line::parse("FFMA").unwrap(), Line::bare("FFMA"));
+        let step = Line::parse("SYNCS.PHASECHK.TRANS64.TRYWAIT R2, R3 [8] #{warp % 2}").unwrap();
+        assert_eq!((step.width(), step.value.is_some(), step.is_object_step()), (8, true, true));
+        assert!(Line::parse("R24 = HGMMA.64x64x16.F32 R24 #1").unwrap().is_group_multiply());
     }
 
     #[test]
@@ -343,7 +431,10 @@ mod tests {
             ("FADD R1,", "register"),
             ("FADD R300", "register"),
             ("FADD R1 R2", "the end"),
-            ("HGMMA.64x64x16.F32 R1", "not modelled"),
+            ("UTMALDG.2D R1", "table"),
+            ("FADD R1, R2 #{lane}", "SYNCS"),
+            ("SYNCS.EXCH.64 R1 [0] #{lane}", "two sources"),
+            ("SYNCS.EXCH.64 R1, R2 [0] #{lane", "`}`"),
             ("FADD R1, R2, R3, R4, R5", "at most 4"),
             ("LDG R1 [x", "`]`"),
             ("MOV #x", "number"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gpumodel_core::isa::Launch;
 use gpumodel_core::toml::{Entry, Node, Section};
-use gpumodel_core::units::{Dim3, to_u32};
+use gpumodel_core::units::{Dim3, nearest, to_u32};
 
 use super::WorkloadError;
 use super::code::{read_body, read_expression};
@@ -82,13 +82,10 @@ pub(super) fn describe(
     let seed = keys.integer_or(0, "seed", 0..=i64::MAX)?.cast_unsigned();
     let rounds = keys.integer_or(1, "rounds", 1..=LAUNCHES)?;
     let mut names = Names::new(seed);
-    let constants = keys.entries("constants")?;
-    let has = |name: &str| constants.iter().any(|entry| entry.name() == name);
-    if let Some((name, _)) = given.iter().find(|(name, _)| !has(name)) {
-        return Err(WorkloadError::invalid(keys.place(), format!("no constant `{name}`")));
-    }
+    let (constants, scaled) = (keys.entries("constants")?, keys.entries("scaled")?);
+    check_known(given, constants.iter().chain(&scaled)).map_err(WorkloadError::at(keys.place()))?;
     read_constants(&constants, &mut names, None, given)?;
-    let scaled = read_constants(&keys.entries("scaled")?, &mut names, Some(scale), &[])?;
+    let scaled = read_constants(&scaled, &mut names, Some(scale), given)?;
     let buffers = read_buffers(&keys.entries("buffers")?, &mut names)?;
     let mut budget = Budget::new();
     let kernels = keys.require("kernel")?.items()?;
@@ -110,6 +107,21 @@ pub(super) fn describe(
         scaled,
         buffers,
         kernels,
+    })
+}
+
+/// Every constant of `given` is one of the file's.
+fn check_known<'a>(
+    given: &[(&str, i64)],
+    constants: impl Iterator<Item = &'a Entry<'a>>,
+) -> Result<(), String> {
+    let known: Vec<&str> = constants.map(Entry::name).collect();
+    let Some((name, _)) = given.iter().find(|(name, _)| !known.contains(name)) else {
+        return Ok(());
+    };
+    Err(match nearest(name, known.iter().copied()) {
+        Some(near) => format!("no constant `{name}`; did you mean `{near}`?"),
+        None => format!("no constant `{name}`; the file has {}", known.join(", ")),
     })
 }
 
@@ -242,12 +254,23 @@ fn read_launch(keys: &Section<'_>, names: &Names) -> Result<Launch, WorkloadErro
         grid,
         block,
         shared_bytes: to_u32(shared_bytes),
-        registers: small(32, "registers", 1..=255)?,
+        registers: read_registers(keys, names)?,
         binary_version: small(70, "binary_version", 30..=999)?,
         stream: keys.integer_or(0, "stream", 0..=i64::MAX)?.cast_unsigned(),
         shared_window: SHARED_WINDOW,
         local_window: LOCAL_WINDOW,
     })
+}
+
+/// Registers of a thread, 32 by default.
+fn read_registers(keys: &Section<'_>, names: &Names) -> Result<u32, WorkloadError> {
+    let Some(entry) = keys.get("registers") else { return Ok(32) };
+    let found = constant(&entry, names)?;
+    if !(1..=255).contains(&found) {
+        let what = format!("`registers` is {found}, expected 1 to 255");
+        return Err(WorkloadError::invalid(entry.place(), what));
+    }
+    Ok(to_u32(found))
 }
 
 fn read_extent(

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use gpumodel_core::isa::{Access, Code, Launch, Segment};
+use gpumodel_core::isa::{Access, AsyncFields, Code, Instruction, Launch, Segment};
 use gpumodel_core::units::{Dim3, to_u32, to_usize};
 
+use super::asynchronous::{CopyBox, Fields};
 use super::lane_expression::{LaneExpression, Lanes, Scope};
 use super::program::{Action, Guard, LOOPS, Move, Program, TRIPS};
 
@@ -257,7 +258,48 @@ impl WarpStream {
                 Guard::Fails(condition) => value(condition).mask(|value| value == 0),
                 Guard::NoTrips(count) => value(count).mask(|count| count <= 0),
                 Guard::Again => self.again(),
+                Guard::First => self.active & self.active.wrapping_neg(),
             }
+    }
+
+    /// The text that a trace has of the next instruction beyond its registers, addresses and
+    /// immediates; `None` where it has none. Passes over nothing.
+    ///
+    /// # Panics
+    /// At the end of the segment.
+    #[must_use]
+    pub fn tail(&self) -> Option<String> {
+        let fields = self.action().fields.as_ref()?;
+        Some(fields.text(&self.scope(), self.first_lane(), self.instruction()))
+    }
+
+    /// What the next instruction, a bulk copy or a step at a barrier object, carries beyond its
+    /// lanes. Passes over nothing.
+    ///
+    /// # Panics
+    /// At the end of the segment.
+    #[must_use]
+    pub fn fields(&self) -> Option<AsyncFields> {
+        let fields = self.action().fields.as_ref()?;
+        fields.read(&self.tail()?, self.instruction())
+    }
+
+    /// The box of the next instruction and the addresses of its rows, if it copies one.
+    pub(super) fn copy(&self) -> Option<(&CopyBox, impl Iterator<Item = u64>)> {
+        match self.action().fields.as_ref()? {
+            Fields::Copy(copy) => Some((copy, copy.rows(&self.scope(), self.first_lane()))),
+            Fields::Group(_) | Fields::Value(_) | Fields::Arrivals(_) => None,
+        }
+    }
+
+    fn instruction(&self) -> &Instruction {
+        &self.cta.program.code.instructions[to_usize(self.segment.first)]
+    }
+
+    /// The lowest lane that executes the next instruction; 0 without one.
+    fn first_lane(&self) -> usize {
+        let mask = self.mask();
+        if mask == 0 { 0 } else { to_usize(mask.trailing_zeros()) }
     }
 
     /// Passes over `count` instructions of the segment, with or without

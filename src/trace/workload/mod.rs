@@ -16,6 +16,7 @@
 //!
 //! Knows nothing of machines or schemes.
 
+mod asynchronous;
 mod code;
 mod description;
 mod distribution;
@@ -31,7 +32,7 @@ mod workload;
 
 pub use error::WorkloadError;
 pub use kernel::{Cta, Kernel, WarpStream};
-pub(crate) use records::CtaRecords;
+pub(crate) use records::{CtaRecords, Executed};
 pub use trace_folder::{Compression, FolderReport, write_folder};
 pub(crate) use trace_folder::{cta_bytes, header};
 pub use workload::{Workload, names};

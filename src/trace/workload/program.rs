@@ -1,6 +1,7 @@
 //! A kernel's code compiled to segments and jumps, which [`WarpStream`](super::WarpStream)
 //! follows.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use gpumodel_core::expression::Expression;
@@ -9,7 +10,8 @@ use gpumodel_core::toml::Place;
 use gpumodel_core::units::{Dim3, to_u32, to_u64};
 
 use super::WorkloadError;
-use super::code::{AddressSpace, Line, RegisterName, Step, StepKind};
+use super::asynchronous::{CopyBox, Fields, wrong_box};
+use super::code::{AddressSpace, Bulk, Line, RegisterName, Step, StepKind};
 use super::lane_expression::{LaneExpression, Reach};
 use super::names::{Names, Resolved};
 
@@ -26,6 +28,8 @@ pub(super) enum Guard {
     NoTrips(LaneExpression),
     /// Those that run the innermost loop again: a branch back.
     Again,
+    /// The first of them.
+    First,
 }
 
 /// Where an address may lie.
@@ -46,6 +50,8 @@ pub(super) struct Action {
     pub(super) guard: Guard,
     /// Byte address of a lane, for memory instructions, and where it may lie.
     pub(super) address: Option<(Bounds, LaneExpression)>,
+    /// What it carries beyond registers and lane addresses.
+    pub(super) fields: Option<Fields>,
     /// Ends its lanes.
     pub(super) exits: bool,
     /// Where the instruction stands in the workload file.
@@ -108,6 +114,9 @@ pub(super) struct Program {
 /// Most times that a lane runs a loop; counts above are cut to this.
 pub(super) const TRIPS: i64 = 1 << 24;
 
+/// Most registers of a thread.
+const MOST_REGISTERS: u32 = 255;
+
 /// Deepest nesting of loops.
 pub(super) const LOOPS: usize = 8;
 
@@ -158,6 +167,7 @@ impl Program {
             names,
             budget,
             launch,
+            registers: launch.registers,
             place: steps[0].place.clone(),
             code: Code::default(),
             actions: Vec::new(),
@@ -185,6 +195,9 @@ struct Compiler<'a> {
     names: Names,
     budget: &'a mut Budget,
     launch: &'a Launch,
+    /// Registers of a thread: the launch's, or as many as there are once `USETMAXREG` moves them
+    /// between warp groups.
+    registers: u32,
     /// Where the step that is compiled stands.
     place: Place,
     code: Code,
@@ -206,6 +219,7 @@ impl Compiler<'_> {
                     self.repeat(index, count, counter.as_ref(), body)
                 }
                 StepKind::Copies { index, count, body } => self.copies(index, count, body),
+                StepKind::Bulk(bulk) => self.bulk(bulk),
                 StepKind::When { condition, body, otherwise } => {
                     self.when(condition, body, otherwise)
                 }
@@ -397,7 +411,11 @@ impl Compiler<'_> {
     fn emit(&mut self, line: &Line, guard: Guard) -> Result<(), WorkloadError> {
         self.budget.take_instruction().map_err(WorkloadError::at(&self.place))?;
         let number = self.code.instructions.len();
-        let opcode = self.opcode(&line.opcode);
+        let opcode = self.opcode_text(&line.opcode)?;
+        if opcode.starts_with("USETMAXREG") {
+            self.registers = MOST_REGISTERS;
+        }
+        let opcode = self.opcode(&opcode);
         let destinations =
             line.destination.iter().map(|d| self.register(d)).collect::<Result<_, _>>()?;
         let sources = line.sources.iter().map(|s| self.register(s)).collect::<Result<_, _>>()?;
@@ -405,18 +423,79 @@ impl Compiler<'_> {
             (Some(written), Some(space)) => Some(self.address(space, written)?),
             _ => None,
         };
+        let fields = self.fields(line)?;
+        let own = line.immediate;
         self.code.instructions.push(Instruction {
             pc: program_counter(number, self.launch.binary_version),
             opcode,
             destinations,
             sources,
             width: line.width(),
-            immediates: [line.immediate].into(),
+            immediates: fields.as_ref().map_or([own].into(), |fields| fields.immediates(own)),
             line: None,
         });
-        let exits = line.effect() == Effect::Exit;
-        self.actions.push(Action { guard, address, exits, place: self.place.clone() });
+        let (exits, place) = (line.effect() == Effect::Exit, self.place.clone());
+        self.actions.push(Action { guard, address, fields, exits, place });
         Ok(())
+    }
+
+    /// What a line carries beyond registers and lane addresses.
+    fn fields(&mut self, line: &Line) -> Result<Option<Fields>, WorkloadError> {
+        if line.is_group_multiply() {
+            return Ok(Some(Fields::Group(line.immediate)));
+        }
+        let Some(value) = &line.value else { return Ok(None) };
+        let value = self.resolve(value)?;
+        let makes = line.makes_object();
+        Ok(Some(if makes { Fields::Arrivals(value) } else { Fields::Value(value) }))
+    }
+
+    /// Rows, bytes of a row and bytes between rows of a bulk copy.
+    fn box_sizes(&self, bulk: &Bulk) -> Result<[i64; 3], WorkloadError> {
+        let constant =
+            |written| self.names.constant(written).map_err(WorkloadError::at(&self.place));
+        let (rows, row_bytes) = (constant(&bulk.rows)?, constant(&bulk.row_bytes)?);
+        let pitch = constant(&bulk.pitch)?;
+        match wrong_box(rows, row_bytes, pitch) {
+            Some(what) => Err(self.invalid(what)),
+            None => Ok([rows, row_bytes, pitch]),
+        }
+    }
+
+    /// A bulk copy, which the first lane issues.
+    fn bulk(&mut self, bulk: &Bulk) -> Result<(), WorkloadError> {
+        let [rows, row_bytes, pitch] = self.box_sizes(bulk)?;
+        let Resolved { expression: address, base, .. } = self.resolved(&bulk.address)?;
+        let object = bulk.object.as_ref().map(|object| self.resolve(object)).transpose()?;
+        let size = |number: i64| u32::try_from(number).expect("a box is small");
+        let copy = CopyBox {
+            address,
+            buffer: base.map(i64::cast_unsigned),
+            object: object.unwrap_or(LaneExpression::Constant(0)),
+            rows: size(rows),
+            row_bytes: size(row_bytes),
+            pitch,
+        };
+        self.emit(&Line::bare(&bulk.opcode), Guard::First)?;
+        let fields = Fields::Copy(copy);
+        let instruction = self.code.instructions.last_mut().expect("it was just added");
+        instruction.immediates = fields.immediates(0);
+        self.actions.last_mut().expect("it was just added").fields = Some(fields);
+        Ok(())
+    }
+
+    /// An opcode with its computed parts written out.
+    fn opcode_text<'t>(&self, written: &'t str) -> Result<Cow<'t, str>, WorkloadError> {
+        let mut text = Cow::Borrowed(written);
+        while let Some((before, rest)) = text.split_once('{') {
+            let (inside, after) = rest.split_once('}').unwrap_or((rest, ""));
+            let expression =
+                Expression::parse(inside).map_err(|error| self.invalid(error.to_string()))?;
+            let value = self.names.constant(&expression);
+            let value = value.map_err(WorkloadError::at(&self.place))?;
+            text = Cow::Owned(format!("{before}{value}{after}"));
+        }
+        Ok(text)
     }
 
     fn opcode(&mut self, name: &str) -> u32 {
@@ -435,8 +514,8 @@ impl Compiler<'_> {
             }
         };
         let zero = i64::from(Register::ZERO.number());
-        if number != zero && !(0..i64::from(self.launch.registers)).contains(&number) {
-            let most = self.launch.registers;
+        if number != zero && !(0..i64::from(self.registers)).contains(&number) {
+            let most = self.registers;
             let what = format!("register R{number}, but the kernel has `registers = {most}`");
             return Err(self.invalid(what));
         }

@@ -4,6 +4,7 @@
 use gpumodel_core::isa::{Access, Launch};
 use gpumodel_core::units::to_usize;
 
+use super::asynchronous::BULK_UNIT;
 use super::program::{Bounds, Program};
 use super::{Cta, Kernel, WarpStream, Workload, WorkloadError};
 
@@ -20,6 +21,19 @@ pub(crate) struct CtaRecords<'a> {
     access: Access,
 }
 
+/// One executed instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Executed<'a> {
+    /// Its index in the code.
+    pub(crate) index: usize,
+    /// Its lanes.
+    pub(crate) mask: u32,
+    /// Its addresses, where it has a width.
+    pub(crate) access: Option<&'a Access>,
+    /// The text that ends its line, where it has one.
+    pub(crate) tail: Option<&'a str>,
+}
+
 impl<'a> CtaRecords<'a> {
     /// Those of `kernel`, which is of `workload`.
     pub(crate) fn new(workload: &'a Workload, kernel: &'a Kernel) -> Self {
@@ -27,8 +41,7 @@ impl<'a> CtaRecords<'a> {
         Self { workload, launch, program, access: Access::default() }
     }
 
-    /// Gives each instruction of a warp to `take`: its index in the code, its lanes, and its
-    /// addresses where it has a width. Returns their number.
+    /// Gives each instruction of a warp to `take`. Returns their number.
     ///
     /// # Errors
     /// When an address lies outside its space or is not aligned, or when the warp does not end
@@ -37,7 +50,7 @@ impl<'a> CtaRecords<'a> {
         &mut self,
         cta: &Cta,
         warp: u32,
-        mut take: impl FnMut(usize, u32, Option<&Access>),
+        mut take: impl FnMut(Executed<'_>),
     ) -> Result<u64, WorkloadError> {
         let mut stream = cta.warp(warp);
         let mut count = 0;
@@ -64,17 +77,39 @@ impl<'a> CtaRecords<'a> {
         &mut self,
         index: usize,
         stream: &mut WarpStream,
-        take: &mut impl FnMut(usize, u32, Option<&Access>),
+        take: &mut impl FnMut(Executed<'_>),
     ) -> Result<(), String> {
         let mask = stream.mask();
+        let tail = stream.tail();
+        let tail = tail.as_deref();
         if self.program.code.instructions[index].width == 0 {
+            self.check_copy(stream)?;
             stream.skip(1);
-            take(index, mask, None);
+            take(Executed { index, mask, access: None, tail });
             return Ok(());
         }
         stream.access(&mut self.access);
         self.check(index)?;
-        take(index, mask, Some(&self.access));
+        take(Executed { index, mask, access: Some(&self.access), tail });
+        Ok(())
+    }
+
+    /// Every row of a box lies in its buffer and is aligned.
+    fn check_copy(&self, stream: &WarpStream) -> Result<(), String> {
+        let Some((copy, rows)) = stream.copy().filter(|_| stream.mask() != 0) else {
+            return Ok(());
+        };
+        let bytes = u64::from(copy.row_bytes);
+        for (row, address) in rows.enumerate() {
+            let wrong = if address % BULK_UNIT.cast_unsigned() == 0 {
+                self.workload.outside(copy.buffer, address, bytes)
+            } else {
+                Some(format!("the address {address:#x} is no multiple of {BULK_UNIT}"))
+            };
+            if let Some(what) = wrong {
+                return Err(format!("row {row} of the box: {what}"));
+            }
+        }
         Ok(())
     }
 
@@ -84,8 +119,8 @@ impl<'a> CtaRecords<'a> {
         let instruction = &code.instructions[index];
         let opcode = &code.opcodes[to_usize(instruction.opcode)];
         let bounds = self.program.actions[index].address.as_ref().map(|(bounds, _)| *bounds);
-        // An address of LDSM names a row of 16 bytes, whatever the width says.
-        let matrix = opcode.starts_with("LDSM");
+        // An address of LDSM or STSM names a row of 16 bytes, whatever the width says.
+        let matrix = opcode.starts_with("LDSM") || opcode.starts_with("STSM");
         let width = if matrix { 16 } else { u64::from(instruction.width) };
         for (lane, address) in self.access.active() {
             let wrong = if address % width == 0 {

@@ -256,11 +256,12 @@ impl<'a> KernelText<'a> {
         let Self { records, texts, text, lines, executed, .. } = self;
         for warp in 0..cta.warp_count() {
             lines.clear();
-            let count = records.warp(cta, warp, |index, mask, access| {
-                let [warps, threads] = &mut executed[index];
+            let count = records.warp(cta, warp, |one| {
+                let [warps, threads] = &mut executed[one.index];
                 *warps += 1;
-                *threads += u64::from(mask.count_ones());
-                texts[index].push(lines, mask, access);
+                *threads += u64::from(one.mask.count_ones());
+                texts[one.index].push(lines, one.mask, one.access);
+                lines.extend_from_slice(one.tail.unwrap_or_default().as_bytes());
                 lines.push(b'\n');
             })?;
             push_warp(text, warp, count);

@@ -56,10 +56,24 @@ impl Workload {
         models: &ModelFiles,
         scale: f64,
     ) -> Result<Self, WorkloadError> {
+        Self::load_with(name_or_path, models, scale, &[])
+    }
+
+    /// Loads a workload as [`Workload::load_scaled`], with `constants` instead of its own values
+    /// of those constants, scaled ones included (`scale` multiplies them).
+    ///
+    /// # Errors
+    /// As [`Workload::load_scaled`], and when the file has no constant of such a name.
+    pub fn load_with(
+        name_or_path: impl AsRef<OsStr>,
+        models: &ModelFiles,
+        scale: f64,
+        constants: &[(&str, i64)],
+    ) -> Result<Self, WorkloadError> {
         let typed = name_or_path.as_ref();
         let (file, text) = read(typed, models)?;
         let stem = Path::new(typed).file_stem().unwrap_or_default();
-        Self::parse(&stem.to_string_lossy(), &file, text, scale)
+        Self::read(&stem.to_string_lossy(), &file, text, scale, constants)
     }
 
     /// Reads a workload from the text of a file; `file` names it in errors.
