@@ -22,7 +22,7 @@ use crate::corun::coruns;
 use crate::facts::peaks;
 use crate::memory::Memory;
 use crate::queue::{DEFAULT_SCHEMES, QueueFile, queues};
-use crate::record::notes::Notes;
+use crate::record::notes::{self, Notes};
 use crate::scheme::parse_scheme;
 use crate::solo::solo;
 use crate::{App, AppName, EndWhen, Ending, RunError, SampleRequest};
@@ -61,6 +61,8 @@ pub struct AnalyzeRequest {
     pub seed: u64,
     /// Sample large launches; `None`: run every CTA.
     pub sample: Option<SampleRequest>,
+    /// Stretches in which all launches advance steadily are passed over, with an interval.
+    pub fast_forward: bool,
     /// How many instructions of each launch of a solo run the record lists, of those with most
     /// stalls, L1 misses, sectors per request and bank conflicts; 0: none are counted.
     pub hot: usize,
@@ -102,6 +104,7 @@ impl AnalyzeRequest {
             cache: cache.to_path_buf(),
             seed: 0,
             sample: None,
+            fast_forward: false,
             hot: 0,
             events: EventDetail::default(),
         }
@@ -199,6 +202,7 @@ pub(super) struct RunContext<'a> {
     pub(super) profiles: Profiles,
     pub(super) seed: u64,
     pub(super) sample: Option<SampleRequest>,
+    pub(super) fast_forward: bool,
     pub(super) hot: usize,
     pub(super) events: EventDetail,
     filter: &'a Filter,
@@ -215,8 +219,20 @@ impl<'a> RunContext<'a> {
         results: Option<&'a ResultCache>,
     ) -> Self {
         let profiles = results.map_or_else(|| Profiles::new(&request.cache), ResultCache::profiles);
-        let AnalyzeRequest { seed, sample, hot, events, ref filter, .. } = *request;
-        Self { resolved, memory, watch, profiles, seed, sample, hot, events, filter, results }
+        let AnalyzeRequest { seed, sample, fast_forward, hot, events, ref filter, .. } = *request;
+        Self {
+            resolved,
+            memory,
+            watch,
+            profiles,
+            seed,
+            sample,
+            fast_forward,
+            hot,
+            events,
+            filter,
+            results,
+        }
     }
 
     /// A machine with the memory of this context, ready to run `apps` until `end`.
@@ -239,6 +255,7 @@ impl<'a> RunContext<'a> {
     ) -> Result<T, RunError> {
         let Some(results) = self.results else { return work() };
         let mut all = vec![self.resolved.hash.clone(), self.filter()];
+        all.extend(self.fast_forward.then(|| String::from("fast-forward")));
         all.extend(key_parts());
         results.get_or_compute(&all, work)
     }
@@ -291,11 +308,7 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
         Some((file, _)) => &file.locations,
         None => &[],
     };
-    let together = match &queue {
-        Some((_, schemes)) => Some(format!("the queue under {}", counted(schemes.len()))),
-        None if request.schemes.is_empty() => None,
-        None => Some(format!("together under {}", counted(request.schemes.len()))),
-    };
+    let together = together(request, queue.as_ref());
     let phase = |number, what| watch.phase(Phase { number, of: together.iter().len() + 2, what });
     phase(1, CONVERTING_PHASE);
     let apps = open(request, (named, locations), watch)?;
@@ -314,7 +327,31 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     } else if !request.schemes.is_empty() {
         analysis.coruns = coruns(&ctx, request, &apps, &analysis.solo)?;
     }
+    note_passed(&mut analysis);
     Ok(analysis)
+}
+
+/// Notes what was passed over of co-runs.
+fn note_passed(analysis: &mut Analysis) {
+    for run in &analysis.coruns {
+        let notes = run.apps.iter().filter_map(|app| {
+            let how = format!("under {}", run.scheme);
+            Some(notes::passed(&app.app, &how, &app.fast_forward?, app.cycles))
+        });
+        analysis.notes.extend(notes);
+    }
+}
+
+/// What runs together, where anything does.
+fn together(
+    request: &AnalyzeRequest,
+    queue: Option<&(QueueFile, Vec<QueueChoice>)>,
+) -> Option<String> {
+    match queue {
+        Some((_, schemes)) => Some(format!("the queue under {}", counted(schemes.len()))),
+        None if request.schemes.is_empty() => None,
+        None => Some(format!("together under {}", counted(request.schemes.len()))),
+    }
 }
 
 fn counted(schemes: usize) -> String {

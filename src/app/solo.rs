@@ -95,6 +95,9 @@ fn run(
     if ctx.events == EventDetail::Ctas {
         gpu = gpu.with_cta_spans();
     }
+    if ctx.fast_forward {
+        gpu = gpu.with_fast_forward();
+    }
     gpu.run(plan, &mut watch).map_err(failed)
 }
 

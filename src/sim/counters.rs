@@ -168,20 +168,6 @@ pub struct TranslationCounts {
     pub faults: u64,
 }
 
-impl TranslationCounts {
-    /// Adds the counts of another run.
-    fn join(&mut self, other: &Self) {
-        for (own, more) in [(&mut self.l1, &other.l1), (&mut self.l2, &other.l2)] {
-            own.hits += more.hits;
-            own.merges += more.merges;
-            own.misses += more.misses;
-        }
-        self.reads.add(&other.reads, 1);
-        self.copies.add(&other.copies, 1);
-        self.faults += other.faults;
-    }
-}
-
 /// What instruction fetch did, from the schedulers to the L2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FetchCounts {
@@ -369,25 +355,7 @@ impl KernelCounts {
     /// Adds the counts of another run of the same launch, except its times.
     pub fn join(&mut self, other: &Self) {
         let mut other = other.clone();
-        let counts = self.growing().into_iter().zip(other.growing());
-        counts.for_each(|(own, more)| *own += *more);
-        self.ctas_started += other.ctas_started;
-        self.ctas_retired += other.ctas_retired;
-        self.ctas_killed += other.ctas_killed;
-        self.lost_instructions += other.lost_instructions;
-        self.added_instructions += other.added_instructions;
-        self.workers += other.workers;
-        self.tasks += other.tasks;
-        self.by_unit.iter_mut().zip(other.by_unit).for_each(|(own, more)| *own += more);
-        self.shared_passes += other.shared_passes;
-        self.l1.add(&other.l1, 1);
-        self.l2.add(&other.l2, 1);
-        self.fetch.l2.add(&other.fetch.l2, 1);
-        self.constant.l2.add(&other.constant.l2, 1);
-        self.translation.join(&other.translation);
-        self.dram_reads += other.dram_reads;
-        self.row_hits += other.row_hits;
-        self.row_misses += other.row_misses;
+        self.sums().into_iter().zip(other.sums()).for_each(|(own, more)| *own += *more);
         self.stalls.iter_mut().zip(other.stalls).for_each(|(own, more)| *own += more);
         self.slot_cycles += other.slot_cycles;
         self.held_slots += other.held_slots;
@@ -469,14 +437,126 @@ impl KernelCounts {
     }
 }
 
+/// `factor` times a count.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "counts are below 2^53 and factors positive"
 )]
-fn product(count: u64, factor: f64) -> u64 {
+pub(crate) fn product(count: u64, factor: f64) -> u64 {
     (count as f64 * factor).round() as u64
+}
+
+/// Counters that are sums over time.
+pub(crate) trait Sums: Clone {
+    /// Each of them.
+    fn sums(&mut self) -> Vec<&mut u64>;
+
+    /// Adds `factor` times what `now` has more than `before`.
+    fn add_growth(&mut self, now: &Self, before: &Self, factor: f64) {
+        let (mut now, mut before) = (now.clone(), before.clone());
+        let growth = now.sums().into_iter().zip(before.sums());
+        for (own, (now, before)) in self.sums().into_iter().zip(growth) {
+            *own += product(*now - *before, factor);
+        }
+    }
+}
+
+/// Adds `factor` times the slot-cycles that `now` has more than `before`.
+pub(crate) fn add_stalls(own: &mut StallStack, now: &StallStack, before: &StallStack, factor: f64) {
+    let growth = now.iter().zip(before);
+    own.iter_mut().zip(growth).for_each(|(own, (now, before))| *own += (now - before) * factor);
+}
+
+impl Sums for CacheCounts {
+    fn sums(&mut self) -> Vec<&mut u64> {
+        self.values_mut().into()
+    }
+}
+
+impl Sums for TlbCounts {
+    fn sums(&mut self) -> Vec<&mut u64> {
+        let Self { hits, merges, misses } = self;
+        vec![hits, merges, misses]
+    }
+}
+
+impl Sums for FetchCounts {
+    fn sums(&mut self) -> Vec<&mut u64> {
+        let Self { inner_lines, inner_misses, inner_merges, outer_lines, outer_misses, l2 } = self;
+        let mut sums = l2.sums();
+        sums.extend([inner_lines, inner_misses, inner_merges, outer_lines, outer_misses]);
+        sums
+    }
+}
+
+impl Sums for ConstantCounts {
+    fn sums(&mut self) -> Vec<&mut u64> {
+        let Self { accesses, without_address, passes, misses, merges, outer_misses, l2 } = self;
+        let mut sums = l2.sums();
+        sums.extend([accesses, without_address, passes, misses, merges, outer_misses]);
+        sums
+    }
+}
+
+impl Sums for TranslationCounts {
+    fn sums(&mut self) -> Vec<&mut u64> {
+        let Self { l1, l2, reads, copies, faults } = self;
+        let mut sums = vec![faults];
+        [l1, l2].into_iter().for_each(|tlb| sums.extend(tlb.sums()));
+        [reads, copies].into_iter().for_each(|cache| sums.extend(cache.sums()));
+        sums
+    }
+}
+
+impl Sums for SmCounts {
+    fn sums(&mut self) -> Vec<&mut u64> {
+        let Self { ctas, warp_instructions, l1, fetch, constant, stalls: _ } = self;
+        let mut sums = vec![ctas, warp_instructions];
+        sums.extend(l1.sums());
+        sums.extend(fetch.sums());
+        sums.extend(constant.sums());
+        sums
+    }
+}
+
+impl Sums for KernelCounts {
+    fn sums(&mut self) -> Vec<&mut u64> {
+        let mut sums = vec![
+            &mut self.ctas_started,
+            &mut self.ctas_retired,
+            &mut self.ctas_killed,
+            &mut self.lost_instructions,
+            &mut self.warp_instructions,
+            &mut self.added_instructions,
+            &mut self.workers,
+            &mut self.tasks,
+            &mut self.thread_instructions,
+            &mut self.unknown_opcodes,
+            &mut self.assumed_barriers,
+            &mut self.assumed_waits,
+            &mut self.bulk_bytes,
+            &mut self.unknown_copies,
+            &mut self.expected_bytes,
+            &mut self.assumed_object_waits,
+            &mut self.generic_accesses,
+            &mut self.null_accesses,
+            &mut self.null_lanes,
+            &mut self.shared_passes,
+            &mut self.dram_reads,
+            &mut self.dram_writes,
+            &mut self.row_hits,
+            &mut self.row_misses,
+        ];
+        sums.extend(&mut self.by_unit);
+        let caches = [&mut self.l1, &mut self.l2, &mut self.state];
+        caches.into_iter().for_each(|cache| sums.extend(cache.sums()));
+        sums.extend(self.translation.sums());
+        sums.extend(self.fetch.sums());
+        sums.extend(self.constant.sums());
+        sums
+    }
 }
 
 #[cfg(test)]

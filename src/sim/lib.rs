@@ -48,6 +48,7 @@ pub use counters::{
 pub use facts::machine_facts;
 pub use gpu::app::{AppMoved, AppOutcome, Command, DEFAULT_STREAM, End, Load};
 pub use gpu::error::{LostArrival, LostBarrier, MachineError};
+pub use gpu::fast_forward::Passed;
 pub use gpu::feed::{Feed, FeedError, Program, Stream, WarpStream};
 pub use gpu::link::LinkUse;
 pub use gpu::outcome::Outcome;

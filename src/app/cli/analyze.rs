@@ -133,6 +133,11 @@ pub(crate) struct Arguments {
         value_parser = width
     )]
     sample: Option<f64>,
+    /// Passes over stretches of long runs in which all launches advance steadily: their CTAs are
+    /// walked through without time, and each application has a 95 % interval. Probes of schemes
+    /// run whole
+    #[arg(long, conflicts_with_all = ["sample", "hot", "trace_ctas"])]
+    fast_forward: bool,
     /// Lists, per launch of a solo run, the N instructions with most stalls, L1 misses,
     /// sectors per request and bank conflicts
     #[arg(long, value_name = "N", conflicts_with = "sample")]
@@ -301,12 +306,22 @@ fn overrides(arguments: &Arguments) -> Vec<(String, String)> {
     overrides
 }
 
+/// How much `--trace-events` shows.
+fn event_detail(arguments: &Arguments) -> EventDetail {
+    match (&arguments.trace_events, arguments.trace_ctas) {
+        (None, _) => EventDetail::Record,
+        (Some(_), false) => EventDetail::Activity,
+        (Some(_), true) => EventDetail::Ctas,
+    }
+}
+
 /// The record of each machine.
 fn analyzed(
     arguments: Arguments,
     targets: &[Target],
 ) -> Result<Vec<Analysis>, Box<dyn Error + Send + Sync>> {
     let mut request = AnalyzeRequest {
+        events: event_detail(&arguments),
         apps: arguments.apps.iter().map(AppName::parse).collect(),
         machine: OsString::new(),
         overrides: overrides(&arguments),
@@ -321,12 +336,8 @@ fn analyzed(
         cache: cache_folder(),
         seed: arguments.seed,
         sample: arguments.sample.map(SampleRequest::within),
+        fast_forward: arguments.fast_forward,
         hot: arguments.hot.map_or(0, usize::from),
-        events: match (&arguments.trace_events, arguments.trace_ctas) {
-            (None, _) => EventDetail::Record,
-            (Some(_), false) => EventDetail::Activity,
-            (Some(_), true) => EventDetail::Ctas,
-        },
     };
     if targets.len() > 1 {
         // The last machine may not be found wrong after hours.
@@ -339,14 +350,13 @@ fn analyzed(
         Some(_) => Continuation::Resumes(QUEUE_RESUMES.to_owned()),
         None => Continuation::Restarts(RESTARTS),
     });
-    let mut records = Vec::with_capacity(targets.len());
-    for (place, target) in targets.iter().enumerate() {
+    let records = targets.iter().enumerate().map(|(place, target)| {
         request.machine.clone_from(&target.machine);
         let part = format!("machine {} of {}", place + 1, targets.len());
         let part = Some(part).filter(|_| targets.len() > 1);
-        records.push(with_bars(part, |watch| analyze(&request, watch))?);
-    }
-    Ok(records)
+        Ok(with_bars(part, |watch| analyze(&request, watch))?)
+    });
+    records.collect()
 }
 
 /// How a queue goes on after an interrupt.

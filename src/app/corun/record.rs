@@ -169,6 +169,7 @@ impl MixRunner<'_> {
             warp_instructions,
             thread_instructions,
             all_thread_instructions: if relaunches { all.thread_instructions } else { 0 },
+            fast_forward: record::fast_forward(&ended),
             link: record::link(machine, &ended.link),
             l1: record::cache(&counts.l1),
             l2: record::cache(&counts.l2),

@@ -112,6 +112,9 @@ impl<'a> MixRunner<'a> {
         if self.ctx.events == EventDetail::Ctas {
             gpu = gpu.with_cta_spans();
         }
+        if self.ctx.fast_forward {
+            gpu = gpu.with_fast_forward();
+        }
         gpu.follow(plan.clone()).map_err(|source| self.failed(source))?;
         let mut decisions = vec![Decision { cycle: 0, view: None, plan }];
         let mut progress = self.progress(Expected::run);

@@ -12,14 +12,15 @@ use std::collections::BTreeMap;
 use gpumodel_core::isa::Unit;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32};
 use gpumodel_report::results::{
-    AppRecord, CacheCounters, ChannelRecord, ConstantCounters, DramCounters, FetchCounters,
-    Interval, KernelRecord, LinkRecord, SmCounters, TlbCounters, TranslationCounters,
+    AppRecord, CacheCounters, ChannelRecord, ConstantCounters, DramCounters, FastForwardRecord,
+    FetchCounters, Interval, KernelRecord, LinkRecord, SmCounters, TlbCounters,
+    TranslationCounters,
 };
 use gpumodel_sim::config::Machine;
 use gpumodel_sim::dram::ChannelCounters;
 use gpumodel_sim::{
-    CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, LinkUse, Need, Outcome, Program,
-    Sample, SmCounts, StallStack, TlbCounts, TranslationCounts,
+    AppOutcome, CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, LinkUse, Need,
+    Outcome, Passed, Program, Sample, SmCounts, StallStack, TlbCounts, TranslationCounts,
 };
 
 use crate::{RunContext, ratio};
@@ -106,6 +107,7 @@ pub(crate) fn app(
     row.ipc = ratio(row.thread_instructions, cycles);
     row.dram.bandwidth_utilization = utilization(ctx, row.dram.bytes(), cycles);
     row.timeline = outcome.timeline.iter().map(interval).collect();
+    row.fast_forward = outcome.apps.first().and_then(fast_forward);
     row.link = outcome.apps.first().and_then(|app| link(&ctx.resolved.machine, &app.link));
     fill_parts(&mut row, &ctx.resolved.machine, outcome);
     if !row.memory_only {
@@ -202,6 +204,13 @@ pub(crate) fn dram(ctx: &RunContext<'_>, counts: &KernelCounts, cycles: Cycle) -
         row_misses: counts.row_misses,
         bandwidth_utilization: utilization(ctx, bytes, cycles),
     }
+}
+
+/// What was passed over; `None` where every cycle was simulated.
+pub(crate) fn fast_forward(ended: &AppOutcome) -> Option<FastForwardRecord> {
+    let Passed { cycles, stretches, interval } = ended.passed?;
+    let whole = ended.cycles().max(1) as f64;
+    Some(FastForwardRecord { cycles, stretches, interval: interval / whole })
 }
 
 /// Copies and page faults; `None` where they take no time.

@@ -6,15 +6,31 @@ use gpumodel_core::isa::Listing;
 use gpumodel_core::memory_copy::CopyDirection;
 use gpumodel_core::units::Cycle;
 use gpumodel_feed::StoreFeed;
+use gpumodel_report::results::FastForwardRecord;
 use gpumodel_sim::config::{Machine, ManagedMemory};
 use gpumodel_sim::{Command, DEFAULT_STREAM, Outcome};
 
 use crate::app::skipped;
 use crate::record::assumptions::null_effect;
+use crate::record::fast_forward;
 use crate::{AnalyzeRequest, App, EndWhen, Ending};
 
 /// A window of fewer launch latencies makes targets depend mostly on the latency.
 const LAUNCHES: Cycle = 10;
+
+/// What was passed over of the run of application `name`, `how` it ran.
+pub(crate) fn passed(name: &str, how: &str, record: &FastForwardRecord, cycles: Cycle) -> String {
+    let FastForwardRecord { cycles: passed, stretches, interval } = record;
+    if *stretches == 0 {
+        return format!("{name} {how}: no stretch was steady, every cycle was simulated");
+    }
+    let share = 100.0 * *passed as f64 / cycles.max(1) as f64;
+    let interval = 100.0 * interval;
+    format!(
+        "{name} {how}: {share:.0} % of its cycles were passed over in {stretches} stretches; 95 % \
+         interval: {interval:.1} % to either side"
+    )
+}
 
 /// The notes of one analysis, in order and each once.
 #[derive(Debug, Default)]
@@ -67,6 +83,10 @@ impl Notes {
         self.of_logs(name, feed);
         self.of_streams(name, feed, machine);
         self.of_link(name, feed, machine);
+        let ended = outcome.apps.first();
+        if let Some((ended, record)) = ended.and_then(|ended| Some((ended, fast_forward(ended)?))) {
+            self.add(passed(name, "alone", &record, ended.cycles()));
+        }
         if app.store.skipped_files() > 0 {
             self.add(format!("{name}: {}", skipped(app.store.skipped_files())));
         }

@@ -155,6 +155,7 @@ impl SweepInputs {
             seed,
             until: plan.until.to_string(),
             window_cycles: plan.window,
+            fast_forward: plan.fast_forward,
             arrival_cycles: plan.arrivals(mix).into_iter().collect(),
             apps: names,
         };
@@ -220,6 +221,7 @@ impl SweepInputs {
             schemes: vec![cell.scheme.clone()],
             until: self.plan.until,
             window: self.plan.window,
+            fast_forward: self.plan.fast_forward,
             arrivals: self.plan.arrivals(&cell.mix),
             models: self.models.clone(),
             seed: cell.seed,

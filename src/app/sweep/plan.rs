@@ -32,6 +32,8 @@ pub(super) struct Plan {
     pub(super) seeds: Vec<u64>,
     pub(super) until: Ending,
     pub(super) window: Option<Cycle>,
+    /// Steady stretches are passed over.
+    pub(super) fast_forward: bool,
     /// Arrival cycles by application.
     arrivals: BTreeMap<String, Cycle>,
     /// Cycles between the arrivals of the applications of a mix.
@@ -66,6 +68,8 @@ struct Raw {
     seeds: Option<Vec<u64>>,
     until: Option<String>,
     window: Option<Cycle>,
+    #[serde(default)]
+    fast_forward: bool,
     #[serde(default)]
     arrive: BTreeMap<String, Cycle>,
     #[serde(default)]
@@ -104,6 +108,7 @@ impl Plan {
             seeds: raw.seeds.unwrap_or_else(|| vec![0]),
             until: until?,
             window: raw.window,
+            fast_forward: raw.fast_forward,
             arrivals: arrivals(raw.arrive, &names)?,
             spacing: raw.spacing,
             apps,

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CacheCounters, CellRecord, ChannelRecord, CoRun, ConstantCounters, DramCounters, EnergyRecord,
-    FetchCounters, HotRecord, InterferenceRecord, LinkRecord, QueueRun, RunEvents, SmCounters,
-    TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
+    FastForwardRecord, FetchCounters, HotRecord, InterferenceRecord, LinkRecord, QueueRun,
+    RunEvents, SmCounters, TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
 };
 use crate::format::csv;
 
@@ -144,6 +144,9 @@ pub struct AppRecord {
     /// By memory channel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_channel: Vec<ChannelRecord>,
+    /// What was passed over; absent where every cycle was simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fast_forward: Option<FastForwardRecord>,
     /// Energy of the run; absent where the machine has no energy table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_joules: Option<f64>,

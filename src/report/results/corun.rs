@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use gpumodel_core::units::{Cycle, to_u64, to_usize};
 use serde::{Deserialize, Serialize};
 
-use super::{CacheCounters, DramCounters, LinkRecord, RunEvents, UtilizationRecord};
+use super::{
+    CacheCounters, DramCounters, FastForwardRecord, LinkRecord, RunEvents, UtilizationRecord,
+};
 
 /// The applications together under one scheme. [`CoRun::judge`] fills what
 /// compares them with running alone.
@@ -126,6 +128,9 @@ pub struct CoRunApp {
     pub mpki_warp: f64,
     /// L2 misses per thousand thread instructions.
     pub mpki_thread: f64,
+    /// What was passed over; absent where every cycle was simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fast_forward: Option<FastForwardRecord>,
     /// Copies and page faults of its reported run; absent where they take no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,

@@ -14,6 +14,7 @@ mod corun;
 mod counters;
 mod error;
 mod events;
+mod fast_forward;
 mod hot;
 mod link;
 mod measure;
@@ -51,6 +52,7 @@ pub use counters::{
 };
 pub use error::RecordError;
 pub use events::{CtaRecord, RunEvents};
+pub use fast_forward::FastForwardRecord;
 pub use hot::{HotInstruction, HotMeasure, HotRecord};
 pub use link::LinkRecord;
 pub(crate) use measure::first_partition;

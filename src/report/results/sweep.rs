@@ -60,6 +60,9 @@ pub struct CellRecord {
     /// The solo window that it is compared with; absent: the end says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_cycles: Option<Cycle>,
+    /// Steady stretches were passed over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fast_forward: bool,
     /// Applications that arrive after cycle 0, with their cycle.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arrival_cycles: BTreeMap<String, Cycle>,

@@ -190,6 +190,11 @@ impl<W: Copy> Mshr<W> {
         self.room == 0
     }
 
+    /// Whether a miss of `key` is outstanding.
+    pub(crate) fn holds(&self, key: u64) -> bool {
+        self.slots.get(key).is_some()
+    }
+
     /// Lets `waiter` wait for the outstanding miss of `key`, if there is one.
     pub(crate) fn merge(&mut self, key: u64, waiter: W) -> Merge {
         let coming = self.coming(key);

@@ -309,6 +309,16 @@ impl TagArray {
         self.write_backs.pop_front()
     }
 
+    /// Drops the youngest sectors that are to be written, so that `left` stay.
+    pub(crate) fn drop_write_backs(&mut self, left: usize) {
+        self.write_backs.truncate(left);
+    }
+
+    /// Sectors to be written to the next level.
+    pub(crate) fn write_backs(&self) -> usize {
+        self.write_backs.len()
+    }
+
     /// True when a sector is to be written to the next level.
     #[inline]
     pub(crate) fn has_write_backs(&self) -> bool {

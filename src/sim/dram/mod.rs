@@ -13,6 +13,7 @@ mod migration;
 mod queue;
 mod refresh;
 
+use crate::counters::Sums;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Command;
@@ -117,19 +118,27 @@ pub struct ChannelCounters {
 impl ChannelCounters {
     /// Adds the counts of another channel.
     pub fn add(&mut self, other: &Self) {
-        self.reads += other.reads;
-        self.writes += other.writes;
-        self.row_hits += other.row_hits;
-        self.row_misses += other.row_misses;
-        self.row_conflicts += other.row_conflicts;
-        self.activates += other.activates;
-        self.copy_activates += other.copy_activates;
-        self.precharges += other.precharges;
-        self.refreshes += other.refreshes;
-        self.absorbed += other.absorbed;
-        self.busy_clocks += other.busy_clocks;
-        self.waiting_cycles += other.waiting_cycles;
-        self.migrations += other.migrations;
-        self.lent_clocks += other.lent_clocks;
+        self.add_growth(other, &Self::default(), 1.0);
+    }
+}
+
+impl Sums for ChannelCounters {
+    fn sums(&mut self) -> Vec<&mut u64> {
+        vec![
+            &mut self.reads,
+            &mut self.writes,
+            &mut self.row_hits,
+            &mut self.row_misses,
+            &mut self.row_conflicts,
+            &mut self.activates,
+            &mut self.copy_activates,
+            &mut self.precharges,
+            &mut self.refreshes,
+            &mut self.absorbed,
+            &mut self.busy_clocks,
+            &mut self.waiting_cycles,
+            &mut self.migrations,
+            &mut self.lent_clocks,
+        ]
     }
 }

@@ -6,6 +6,7 @@ use gpumodel_core::memory_copy::MemoryCopy;
 use gpumodel_core::units::{Cycle, KernelId};
 
 use crate::config::{Machine, Quirks};
+use crate::gpu::fast_forward::Passed;
 use crate::gpu::link::LinkUse;
 use crate::mmu::AppMemory;
 
@@ -256,6 +257,8 @@ pub struct AppOutcome {
     pub vacating_cycles: Cycle,
     /// What it has had of the link to the host, up to [`AppOutcome::end`].
     pub link: LinkUse,
+    /// What was passed over up to [`AppOutcome::end`], of a fast-forwarded run.
+    pub passed: Option<Passed>,
 }
 
 /// What an application's changes of SMs and channels have cost.

@@ -154,11 +154,11 @@ impl Gpu<'_> {
     }
 
     pub(crate) fn launch(&mut self, kernel: u32) {
-        let now = self.now();
-        let begin = now + self.machine.dispatch.kernel_launch_cycles;
+        let latency = self.machine.dispatch.kernel_launch_cycles;
+        let (begin, elapsed) = (self.now() + latency, self.elapsed());
         let counts = &mut self.shared_state.counts[to_usize(kernel)];
-        counts.start = now;
-        counts.first_cta = begin;
+        counts.start = elapsed;
+        counts.first_cta = elapsed + latency;
         self.shared_state.queue.schedule(begin, Event::Begin { kernel });
     }
 
@@ -203,7 +203,7 @@ impl Gpu<'_> {
                 self.next_task(sm, kernel, slot);
                 continue;
             }
-            self.dispatcher.departed(sm, departure, now);
+            self.dispatcher.departed(sm, departure, &self.shared_state);
             let grid = &self.dispatcher.grids[to_usize(kernel)];
             let stopped = self.apps[grid.app.index()].state == State::Finished;
             if grid.is_over() && !stopped {
@@ -240,9 +240,9 @@ impl Gpu<'_> {
     /// Notes the end of a launch in its counters.
     fn close_launch(&mut self, kernel: u32) {
         self.account_stalls();
-        let now = self.now();
+        let elapsed = self.elapsed();
         let counts = &mut self.shared_state.counts[to_usize(kernel)];
-        counts.end = now;
+        counts.end = elapsed;
         let schedulers =
             f64::from(u32::from(self.machine.dispatch.sms) * self.machine.sm.schedulers);
         #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
@@ -313,8 +313,11 @@ impl Gpu<'_> {
         let resting = self.resting_cycles(app);
         let now = self.now();
         let link = self.shared_state.link.as_ref().map(|link| link.used(app, now));
+        let elapsed = self.elapsed();
+        let passed = self.fast_forward.as_ref().map(|state| state.passed(app, elapsed));
         let outcome = &mut self.apps[app].outcome;
-        outcome.end = now;
+        outcome.end = elapsed;
+        outcome.passed = passed;
         (outcome.memory, outcome.vacating_cycles) = (memory, vacating);
         outcome.resting_cycles = resting;
         outcome.link = link.unwrap_or_default();

@@ -67,14 +67,21 @@ impl Gpu<'_> {
 
     /// The same with all that have issued.
     pub(crate) fn issued(&self, app: AppId) -> f64 {
-        let issued = self.sms.iter().map(|sm| sm.stalls_of(app)[Cause::Issued as usize]);
+        let issued = (0..self.sms.len()).map(|sm| self.stalls_of(app, sm)[Cause::Issued as usize]);
         issued.sum::<f64>() * f64::from(self.machine.sm.issue_width.max(1))
+    }
+
+    /// Slot-cycles of an application on an SM by cause, up to the last accounting.
+    fn stalls_of(&self, app: AppId, sm: usize) -> StallStack {
+        let mut stalls = self.sms[sm].stalls_of(app);
+        self.fast_forward.iter().for_each(|state| state.add_stalls(app, sm, &mut stalls));
+        stalls
     }
 
     /// The view for a scheme; its counters restart from here.
     pub(crate) fn view(&mut self, wake: Wake) -> View {
         self.account_stalls();
-        let now = self.now();
+        let now = self.elapsed();
         let channel_owner = self.channel_owners();
         let used = self.channels_since_decision();
         let apps = (0..self.apps.len()).map(|app| {
@@ -99,17 +106,24 @@ impl Gpu<'_> {
 
     /// What each channel has done since the last decision, which is now.
     fn channels_since_decision(&mut self) -> Vec<ChannelUse> {
-        let (now, memory) = (self.now(), &self.shared_state.memory_system);
+        let (now, memory) = (self.elapsed(), &self.shared_state.memory_system);
         let access_bytes = memory.access_bytes();
         let count = |counters: &ChannelCounters| ChannelUse {
             bytes: (counters.reads + counters.writes) * access_bytes,
             waiting_cycles: counters.waiting_cycles,
             cycles: now,
         };
-        let counts: Vec<ChannelUse> = memory.channel_counts(now).iter().map(count).collect();
+        let counts: Vec<ChannelUse> = self.channel_counts().iter().map(count).collect();
         let mut last = std::mem::replace(&mut self.decision_counters.channels, counts.clone());
         last.resize(counts.len(), ChannelUse::default());
         counts.into_iter().zip(last).map(|(now, last)| now.since(last)).collect()
+    }
+
+    /// The counters of each channel up to now.
+    pub(crate) fn channel_counts(&self) -> Vec<ChannelCounters> {
+        let mut counts = self.shared_state.memory_system.channel_counts(self.now());
+        self.fast_forward.iter().for_each(|state| state.add_channels(&mut counts));
+        counts
     }
 
     fn app_view(&mut self, app: usize) -> AppView {
@@ -152,7 +166,7 @@ impl Gpu<'_> {
 
     fn mark(&self, app: usize) -> Mark {
         let id = AppId(to_u16(app));
-        let by_sm = self.sms.iter().map(|sm| sm.stalls_of(id)).collect();
+        let by_sm = (0..self.sms.len()).map(|sm| self.stalls_of(id, sm)).collect();
         let mut mark = Mark { by_sm, ..Mark::default() };
         for counts in self.shared_state.counts.iter().filter(|counts| counts.app == id) {
             mark.warps += counts.warp_instructions;

@@ -272,7 +272,7 @@ impl Dispatcher {
         let held = &mut self.held[grid.app.index()][sm];
         held.ctas += 1;
         held.warps += grid.need.warps;
-        grid.came(sm, shared_state.queue.now());
+        grid.came(sm, shared_state.elapsed());
         let begin = shared_state.queue.now() + self.first_issue;
         let arrival = Arrival { kernel, need: grid.need, bounds: &bounds, begin };
         if let Some(worker_pool) = &mut grid.worker_pool {
@@ -313,10 +313,10 @@ impl Dispatcher {
     }
 
     /// A CTA has left an SM.
-    pub(crate) fn departed(&mut self, sm: usize, departure: Departure, now: Cycle) {
+    pub(crate) fn departed(&mut self, sm: usize, departure: Departure, shared: &SharedState) {
         let kernel = departure.kernel();
         let grid = &mut self.grids[to_usize(kernel)];
-        grid.went(sm, now);
+        grid.went(sm, shared.elapsed());
         let held = &mut self.held[grid.app.index()][sm];
         held.ctas -= 1;
         held.warps -= grid.need.warps;
@@ -324,7 +324,7 @@ impl Dispatcher {
             Departure::Retired { .. } if grid.worker_pool.is_some() => return,
             Departure::Retired { started, .. } => {
                 grid.retired += 1;
-                grid.lives += now - started;
+                grid.lives += shared.queue.now() - started;
                 return;
             }
             Departure::Asks { .. } => return,

@@ -47,6 +47,7 @@ impl Gpu<'_> {
             | Event::IpcCheck { .. }
             | Event::SliceEnd { .. }
             | Event::TargetCheck
+            | Event::Window
             | Event::End => {}
         }
     }

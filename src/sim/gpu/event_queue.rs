@@ -56,6 +56,8 @@ pub(crate) enum Event {
     SliceEnd { plan: u32 },
     /// Whether an application has reached its target is checked.
     TargetCheck,
+    /// A window of a fast-forwarded run is over.
+    Window,
     /// The run is over.
     End,
 }
@@ -77,6 +79,39 @@ pub(crate) enum MemoryEvent {
     PageCopy { stack: u16 },
     /// A sector arrives at its slice from memory.
     Fill { transfer: u32 },
+}
+
+impl Event {
+    /// Whether it is due at a cycle of the run, whatever the machine does: stretches that are
+    /// passed over bring it nearer.
+    pub(crate) const fn is_of_the_clock(&self) -> bool {
+        match self {
+            Self::Arrival { .. }
+            | Self::Effect { .. }
+            | Self::Alarm { .. }
+            | Self::SliceEnd { .. }
+            | Self::TargetCheck
+            | Self::End => true,
+            Self::Dispatch { .. }
+            | Self::Launch { .. }
+            | Self::Begin { .. }
+            | Self::Instance { .. }
+            | Self::Scheduler { .. }
+            | Self::Wake { .. }
+            | Self::LoadStore { .. }
+            | Self::Fetch { .. }
+            | Self::Memory(_)
+            | Self::PageCopied { .. }
+            | Self::LookUp { .. }
+            | Self::Walk { .. }
+            | Self::PageMove { .. }
+            | Self::Reply { .. }
+            | Self::Copied { .. }
+            | Self::PageBrought { .. }
+            | Self::IpcCheck { .. }
+            | Self::Window => false,
+        }
+    }
 }
 
 impl From<MemoryEvent> for Event {
@@ -182,6 +217,44 @@ impl<E: Copy> EventQueue<E> {
         }
     }
 
+    /// The cycle of the first waiting event that `is` chooses.
+    pub(crate) fn first(&self, is: impl Fn(&E) -> bool) -> Option<Cycle> {
+        if self.today[self.today_next..].iter().any(&is) {
+            return Some(self.now);
+        }
+        let near = self.ahead().find(|&(day, _)| self.days[day].iter().any(&is));
+        let far = self.far.iter().filter(|Reverse(far)| is(&far.event));
+        let far = far.map(|Reverse(far)| far.cycle).min();
+        near.map(|(_, cycle)| cycle).into_iter().chain(far).min()
+    }
+
+    /// Lets the waiting events that `is` chooses come `by` cycles sooner, in the same order; none
+    /// of them is due sooner than that.
+    pub(crate) fn bring_forward(&mut self, by: Cycle, is: impl Fn(&E) -> bool) {
+        let mut moved = Vec::new();
+        for (day, cycle) in self.ahead().collect::<Vec<_>>() {
+            let list = &mut self.days[day];
+            moved.extend(list.iter().filter(|event| is(event)).map(|&event| (cycle, 1, 0, event)));
+            list.retain(|event| !is(event));
+        }
+        for Reverse(far) in std::mem::take(&mut self.far) {
+            if is(&far.event) {
+                moved.push((far.cycle, 0, far.sequence, far.event));
+            } else {
+                self.far.push(Reverse(far));
+            }
+        }
+        moved.sort_by_key(|&(cycle, near, sequence, _)| (cycle, near, sequence));
+        moved.into_iter().for_each(|(cycle, .., event)| self.schedule(cycle - by, event));
+    }
+
+    /// The days of the calendar that have events, with their cycles, soonest first.
+    fn ahead(&self) -> impl Iterator<Item = (usize, Cycle)> {
+        let cycles = self.now + 1..self.now + SPAN;
+        let days = cycles.map(|cycle| (to_usize(cycle % SPAN), cycle));
+        days.filter(|&(day, _)| self.occupied[day / 64] >> (day % 64) & 1 == 1)
+    }
+
     fn turn_to_next_day(&mut self) -> Option<()> {
         let near = self.next_occupied_day();
         let far = self.far.peek().map(|Reverse(far)| far.cycle);
@@ -260,6 +333,23 @@ mod tests {
         assert_eq!((queue.next(), queue.now()), (Some('x'), 10_000));
         assert_eq!((queue.next(), queue.now()), (Some('y'), 10_000));
         assert_eq!(queue.next(), None);
+    }
+
+    #[test]
+    fn chosen_events_come_sooner_in_the_same_order() {
+        let mut queue = EventQueue::new();
+        queue.schedule(9_000, 'x');
+        queue.schedule(9_000, 'y');
+        queue.schedule(3_000, 'z');
+        queue.schedule(3_000, 'a');
+        let capital = |event: &char| *event > 'w';
+        assert_eq!((queue.first(capital), queue.first(|_| false)), (Some(3_000), None));
+        queue.bring_forward(2_500, capital);
+        let mut order = Vec::new();
+        while let Some(event) = queue.next() {
+            order.push((event, queue.now()));
+        }
+        assert_eq!(order, [('z', 500), ('a', 3_000), ('x', 6_500), ('y', 6_500)]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub(crate) mod dispatch_groups;
 mod drain;
 pub(crate) mod error;
 pub(crate) mod event_queue;
+pub(crate) mod fast_forward;
 pub(crate) mod feed;
 pub(crate) mod grid;
 pub(crate) mod link;
@@ -31,6 +32,7 @@ use crate::gpu::decision_counters::DecisionCounters;
 use crate::gpu::dispatch::{Dispatcher, HandOut};
 use crate::gpu::error::{LostArrival, MachineError};
 use crate::gpu::event_queue::{Event, EventQueue};
+use crate::gpu::fast_forward::{FastForward, Readings};
 use crate::gpu::feed::{Feed, Stream};
 use crate::gpu::grid::Grid;
 use crate::gpu::outcome::Outcome;
@@ -78,6 +80,8 @@ pub struct Gpu<'a> {
     /// without what it still had on its way to memory then.
     pub(crate) first_runs: Vec<Option<Box<KernelCounts>>>,
     timeline: Timeline,
+    /// Absent where every cycle is simulated.
+    pub(crate) fast_forward: Option<Box<FastForward>>,
     residency: Option<ResidencyRecorder>,
     pub(crate) streams: Vec<Stream>,
     pub(crate) departed: Vec<Departure>,
@@ -119,6 +123,7 @@ impl<'a> Gpu<'a> {
             plan_control: PlanControl::default(),
             channels: ChannelControl::default(),
             timeline: Timeline::new(),
+            fast_forward: None,
             residency: (count > 1).then(|| ResidencyRecorder::new(count, sms)),
             streams: Vec::new(),
             departed: Vec::new(),
@@ -144,6 +149,15 @@ impl<'a> Gpu<'a> {
     pub fn with_hot_spots(mut self) -> Self {
         self.shared_state.count_instructions(self.sms.len());
         self.sms.iter_mut().for_each(Sm::attribute_stalls);
+        self
+    }
+
+    /// Passing over stretches in which all launches advance steadily; see [`Passed`]. Needs all of
+    /// the run, and neither spans of CTAs nor hot spots.
+    #[must_use]
+    pub fn with_fast_forward(mut self) -> Self {
+        self.fast_forward = Some(Box::new(FastForward::new(&self)));
+        self.shared_state.queue.schedule(1, Event::Window);
         self
     }
 
@@ -183,7 +197,7 @@ impl<'a> Gpu<'a> {
                 return Ok(Pause::Decide(Box::new(self.view(wake))));
             }
             let Some(event) = self.shared_state.queue.next() else { return Err(self.stuck()) };
-            if self.now() >= self.timeline.due() {
+            if self.elapsed() >= self.timeline.due() {
                 self.note_activity();
             }
             self.handle(event)?;
@@ -200,6 +214,11 @@ impl<'a> Gpu<'a> {
     /// The present cycle.
     pub fn now(&self) -> Cycle {
         self.shared_state.queue.now()
+    }
+
+    /// The present cycle of the run, with those that were passed over.
+    pub(crate) fn elapsed(&self) -> Cycle {
+        self.shared_state.elapsed()
     }
 
     #[allow(clippy::too_many_lines, reason = "the one match over all events")]
@@ -241,6 +260,7 @@ impl<'a> Gpu<'a> {
                 self.on_control(plan == self.plan_control.in_force, Self::on_slice_end);
             }
             Event::TargetCheck => self.on_control(true, Self::on_target_check),
+            Event::Window => self.on_window()?,
             Event::End => self.on_control(true, Self::break_off),
         }
         Ok(())
@@ -340,7 +360,7 @@ impl<'a> Gpu<'a> {
 
     /// Notes what each application has had on the SMs; before that changes.
     pub(crate) fn note_residency(&mut self) {
-        let now = self.now();
+        let now = self.elapsed();
         if let Some(recorder) = &mut self.residency {
             recorder.note(now, &self.dispatcher.held);
         }
@@ -352,7 +372,7 @@ impl<'a> Gpu<'a> {
             totals.warp_instructions += counts.warp_instructions;
             totals.dram_sectors += counts.dram_reads + counts.dram_writes;
         }
-        self.timeline.note(self.now(), totals);
+        self.timeline.note(self.elapsed(), totals);
     }
 
     fn resident_ctas(&self) -> u64 {
@@ -410,13 +430,13 @@ impl<'a> Gpu<'a> {
         }
         self.check_ctas()?;
         self.sms.iter_mut().for_each(|sm| sm.charge_all(&mut self.shared_state));
-        let now = self.shared_state.queue.now();
+        let now = self.elapsed();
         self.note_residency();
         let moved = (0..self.apps.len()).map(|app| self.moved(app)).collect();
         let cta_cycles = self.dispatcher.grids.iter().map(|grid| grid.cta_cycles(now)).collect();
         self.drain();
         let totals = self.shared_state.counts.clone();
-        let now = self.now();
+        let Readings { sms, tlbs, slices, channels, .. } = self.readings();
         for (counts, first) in self.shared_state.counts.iter_mut().zip(self.first_runs) {
             if let Some(first) = first {
                 *counts = *first;
@@ -431,10 +451,10 @@ impl<'a> Gpu<'a> {
             moved,
             residency: self.residency.map(ResidencyRecorder::into_residency),
             timeline: self.timeline.into_samples(),
-            tlbs: self.sms.iter().filter_map(Sm::tlb_counts).collect(),
-            sms: self.sms.iter().map(Sm::counts).collect(),
-            slices: self.shared_state.memory_system.slice_counts(),
-            channels: self.shared_state.memory_system.channel_counts(now),
+            tlbs,
+            sms,
+            slices,
+            channels,
             profiles: self.shared_state.images(),
             kernels: self.shared_state.counts,
             spans: self.shared_state.spans.unwrap_or_default(),

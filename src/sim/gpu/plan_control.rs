@@ -124,7 +124,7 @@ impl Gpu<'_> {
 
     /// The cycle has come at which the plan asked to be woken.
     pub(crate) fn on_alarm(&mut self) {
-        self.plan_control.wakes.push_back(Wake::At(self.now()));
+        self.plan_control.wakes.push_back(Wake::At(self.elapsed()));
     }
 
     pub(crate) fn take_effect(&mut self) {
@@ -149,11 +149,14 @@ impl Gpu<'_> {
     /// Schedules the alarms, checks and time slices of a plan that takes effect.
     fn schedule_wakes(&mut self, plan: &Plan) {
         let (now, number) = (self.now(), self.plan_control.in_force);
+        let skipped = self.shared_state.skipped;
         let queue = &mut self.shared_state.queue;
         self.plan_control.ipc_watch = None;
         for wake in plan.wake() {
             match *wake {
-                WakeOn::At(cycle) => queue.schedule(cycle.max(now), Event::Alarm { plan: number }),
+                WakeOn::At(cycle) => {
+                    queue.schedule(cycle.saturating_sub(skipped), Event::Alarm { plan: number });
+                }
                 WakeOn::IpcShift { fraction, sustained } => {
                     let marks = vec![(0.0, None); self.apps.len()];
                     let sustained = sustained.max(1);
@@ -226,7 +229,8 @@ impl Gpu<'_> {
     /// Where none has, a CTA is expected to live on for as long as it has lived.
     fn drain_or_switch(&mut self, sm: usize, app: AppId, excess: usize) {
         let now = self.now();
-        let Some(deadline) = self.plan_control.next_alarm(now) else { return };
+        let Some(deadline) = self.plan_control.next_alarm(self.elapsed()) else { return };
+        let deadline = deadline - self.shared_state.skipped;
         let grids = &self.dispatcher.grids;
         let late = |kernel: u32, started: Cycle| {
             let grid = &grids[to_usize(kernel)];
@@ -350,6 +354,21 @@ impl Gpu<'_> {
         let event = Event::IpcCheck { plan: self.plan_control.latest };
         self.shared_state.queue.schedule(self.now() + watch.sustained, event);
         self.plan_control.ipc_watch = Some(watch);
+    }
+
+    /// The most cycles up to `longest` that are whole spans between two checks of IPC, where there
+    /// are such checks.
+    pub(crate) fn whole_ipc_checks(&self, longest: Cycle) -> Cycle {
+        let watch = self.plan_control.ipc_watch.as_ref();
+        watch.map_or(longest, |watch| longest - longest % watch.sustained)
+    }
+
+    /// Checks of IPC are passed over during which applications have issued `issued`, at the rate
+    /// of the spans around them.
+    pub(crate) fn pass_ipc_checks(&mut self, issued: impl Iterator<Item = f64>) {
+        if let Some(watch) = &mut self.plan_control.ipc_watch {
+            watch.marks.iter_mut().zip(issued).for_each(|((last, _), issued)| *last += issued);
+        }
     }
 
     /// When targets are checked next: not after one can be reached.

@@ -26,6 +26,8 @@ pub(crate) struct Windows {
 #[derive(Debug)]
 pub(crate) struct SharedState {
     pub(crate) queue: EventQueue<Event>,
+    /// Cycles of the run that were passed over: the machine's clock lacks them.
+    pub(crate) skipped: Cycle,
     /// By launch.
     pub(crate) counts: Vec<KernelCounts>,
     pub(crate) memory_system: MemorySystem,
@@ -57,7 +59,24 @@ impl SharedState {
         let counts = counts.collect();
         let queue = EventQueue::new();
         let (spans, hot, link) = (None, None, None);
-        Self { queue, counts, memory_system, mmu, link, profiles, profile_of, windows, spans, hot }
+        Self {
+            queue,
+            skipped: 0,
+            counts,
+            memory_system,
+            mmu,
+            link,
+            profiles,
+            profile_of,
+            windows,
+            spans,
+            hot,
+        }
+    }
+
+    /// The present cycle of the run, with those that were passed over.
+    pub(crate) fn elapsed(&self) -> Cycle {
+        self.queue.now() + self.skipped
     }
 
     /// Counts by instruction on `sms` SMs from now on; before anything ran.

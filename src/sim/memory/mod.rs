@@ -600,13 +600,18 @@ impl MemorySystem {
         // again, clean, and may be skipped.
         let capacity: u64 = self.slices.iter().map(Slice::sectors).sum();
         for sector in first.max(last.saturating_sub(2 * capacity))..last {
-            let address = sector * SECTOR_BYTES;
-            let slice = self.slice_of(address);
-            self.slices[usize::from(slice)].copy_in(address);
-            if let Some(halves) = &self.halves {
-                let across = &mut self.slices[usize::from(halves.across(slice))];
-                across.end_copy(address, across.tags.sector_bit(address));
-            }
+            self.put_in(sector * SECTOR_BYTES, false);
+        }
+    }
+
+    /// Puts a sector into its slice without traffic, dirty where it `writes`. A copy in the other
+    /// half of the L2 ends.
+    pub(crate) fn put_in(&mut self, address: u64, writes: bool) {
+        let slice = self.slice_of(address);
+        self.slices[usize::from(slice)].put_in(address, writes);
+        if let Some(halves) = &self.halves {
+            let across = &mut self.slices[usize::from(halves.across(slice))];
+            across.end_copy(address, across.tags.sector_bit(address));
         }
     }
 

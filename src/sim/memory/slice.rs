@@ -410,14 +410,18 @@ impl Slice {
         self.tags.invalidate_settled();
     }
 
-    /// Puts a sector in without traffic; evicted dirty sectors are dropped.
-    pub(super) fn copy_in(&mut self, address: u64) {
+    /// Puts a sector in without traffic, dirty where it `writes`; evicted dirty sectors are
+    /// dropped.
+    pub(super) fn put_in(&mut self, address: u64, writes: bool) {
         let (line, sector) = (self.tags.line_of(address), self.tags.sector_bit(address));
+        let waiting = self.tags.write_backs();
         let way = self.tags.lookup(line, sector).way;
-        let way = self.tags.use_or_allocate(way, line);
-        while self.tags.next_write_back().is_some() {}
-        if let Some(way) = way {
+        if let Some(way) = self.tags.use_or_allocate(way, line) {
             self.tags.validate(way, sector);
+            if writes && self.rule.writes_back() {
+                self.tags.mark_dirty(way, sector);
+            }
         }
+        self.tags.drop_write_backs(waiting);
     }
 }

@@ -196,6 +196,35 @@ impl Mmu {
         }
     }
 
+    /// The page of an address is used without time: it is in memory, in the place where it
+    /// belongs, and known to the L2 TLB. A page that a walk is under way for is left to it.
+    pub(crate) fn pass(&mut self, address: u64) {
+        let page = self.table.page_of(address);
+        let known = self.tlb.lookup(page);
+        let moves = self.frames.as_ref().is_some_and(|frames| frames.destination(page).is_some());
+        if (known && !moves) || self.outstanding.holds(page) {
+            return;
+        }
+        if !self.table.is_present(page) {
+            self.table.bring(page, page);
+            self.frames.iter_mut().for_each(|frames| frames.lay_out(page));
+        }
+        if let Some(frames) = &mut self.frames {
+            frames.lay_out_other(page);
+            if let Some(group) = frames.destination(page) {
+                let (to, addresses) = frames.begin_move(page, group);
+                #[cfg(test)]
+                self.checker.allocated(page, addresses);
+                #[cfg(test)]
+                self.checker.moved(page, addresses);
+                let _ = addresses;
+                frames.end_move(page, to);
+            }
+            frames.touch(page);
+        }
+        self.tlb.insert(page);
+    }
+
     /// A request arrives at the L2 TLB at cycle `at`.
     pub(crate) fn request(&mut self, request: Request, at: Cycle, events: &mut Events) {
         let start = at.max(self.free_at);

@@ -326,6 +326,11 @@ impl Script {
         self.run_apps(resolved, 1, |gpu| gpu.with_hot_spots()).unwrap()
     }
 
+    /// Runs it alone, fast-forwarded.
+    pub(crate) fn run_forwarded(&self, resolved: &Resolved) -> Outcome {
+        self.run_apps(resolved, 1, |gpu| gpu.with_fast_forward()).unwrap()
+    }
+
     /// Runs it as `apps` applications at once without partition.
     pub(crate) fn run_side_by_side(&self, resolved: &Resolved, apps: u16) -> Outcome {
         self.run_apps(resolved, apps, |gpu| gpu).unwrap()
@@ -425,6 +430,7 @@ pub(crate) struct Scripts {
     scripts: Vec<Script>,
     loads: Vec<Load>,
     end: End,
+    forwarded: bool,
 }
 
 impl Scripts {
@@ -433,7 +439,12 @@ impl Scripts {
         let launch =
             |kernel: usize| vec![Command::Launch { kernel: KernelId(to_u32(kernel)), stream: 0 }];
         let loads = (0..scripts.len()).map(|kernel| Load::from(launch(kernel))).collect();
-        Self { scripts, loads, end: End::default() }
+        Self { scripts, loads, end: End::default(), forwarded: false }
+    }
+
+    /// The same, fast-forwarded.
+    pub(crate) fn forwarded(self) -> Self {
+        Self { forwarded: true, ..self }
     }
 
     /// With another load for one of them.
@@ -470,6 +481,9 @@ impl Scripts {
         let (apps, end) = (self.loads.clone(), self.end);
         let setup = Setup { machine, standard: &standard, mapping, apps, end, part: None };
         let mut gpu = Gpu::new(setup, self).unwrap();
+        if self.forwarded {
+            gpu = gpu.with_fast_forward();
+        }
         gpu.follow(first.clone()).unwrap();
         while let Pause::Decide(view) = gpu.advance(&mut |_| ()).unwrap() {
             gpu.follow(answer(&view)).unwrap();

@@ -7,6 +7,7 @@ mod coalescing;
 mod constant;
 mod crossbar;
 mod facts;
+mod fast_forward;
 mod fetch;
 mod granularity;
 mod halves;
