@@ -228,8 +228,8 @@ impl<E: Copy> EventQueue<E> {
         near.map(|(_, cycle)| cycle).into_iter().chain(far).min()
     }
 
-    /// Lets the waiting events that `is` chooses come `by` cycles sooner, in the same order; none
-    /// of them is due sooner than that.
+    /// Lets the waiting events that `is` chooses come `by` cycles sooner, in the same order; now at
+    /// the soonest.
     pub(crate) fn bring_forward(&mut self, by: Cycle, is: impl Fn(&E) -> bool) {
         let mut moved = Vec::new();
         for (day, cycle) in self.ahead().collect::<Vec<_>>() {
@@ -245,7 +245,9 @@ impl<E: Copy> EventQueue<E> {
             }
         }
         moved.sort_by_key(|&(cycle, near, sequence, _)| (cycle, near, sequence));
-        moved.into_iter().for_each(|(cycle, .., event)| self.schedule(cycle - by, event));
+        moved
+            .into_iter()
+            .for_each(|(cycle, .., event)| self.schedule(cycle.saturating_sub(by), event));
     }
 
     /// The days of the calendar that have events, with their cycles, soonest first.
@@ -345,11 +347,13 @@ mod tests {
         let capital = |event: &char| *event > 'w';
         assert_eq!((queue.first(capital), queue.first(|_| false)), (Some(3_000), None));
         queue.bring_forward(2_500, capital);
+        queue.schedule(700, 'y');
+        queue.bring_forward(5_000, |event| *event == 'y');
         let mut order = Vec::new();
         while let Some(event) = queue.next() {
             order.push((event, queue.now()));
         }
-        assert_eq!(order, [('z', 500), ('a', 3_000), ('x', 6_500), ('y', 6_500)]);
+        assert_eq!(order, [('y', 0), ('z', 500), ('y', 1_500), ('a', 3_000), ('x', 6_500)]);
     }
 
     #[test]

@@ -282,7 +282,8 @@ impl Gpu<'_> {
         let Some(measured) = state.measured.take() else { return Ok(()) };
         self.verify(&measured, &rates, state);
         let span = self.now() - measured.since.unwrap_or(self.now());
-        let cycles = self.longest_stretch(&measured, &rates).min(state.reach * span);
+        let longest = self.longest_stretch(&measured, &rates, state);
+        let cycles = longest.min(state.reach * span);
         if cycles < measured.length {
             let next = self.begin_measurement(measured.era, 0);
             state.measured = Some(self.measure(Measurement { length: measured.length, ..next }));
@@ -316,18 +317,19 @@ impl Gpu<'_> {
     }
 
     /// Cycles until something is not steady any more.
-    fn longest_stretch(&self, measured: &Measurement, rates: &[Rate]) -> Cycle {
+    fn longest_stretch(
+        &self,
+        measured: &Measurement,
+        rates: &[Rate],
+        state: &FastForward,
+    ) -> Cycle {
         let queue = &self.shared_state.queue;
         let clock = |event: &Event| event.is_of_the_clock() && *event != Event::TargetCheck;
         let mut longest = queue.first(clock).map_or(Cycle::MAX, |at| at - self.now());
         longest = longest.saturating_sub(measured.length);
         for (&kernel, rate) in measured.era.launches.iter().zip(rates) {
-            let grid = &self.dispatcher.grids[to_usize(kernel)];
-            let counts = &self.shared_state.counts[to_usize(kernel)];
-            let per_cta = to_f64(counts.warp_instructions) / to_f64(counts.ctas_started.max(1));
-            // A generation of CTAs is left to be simulated.
-            let free = (grid.ctas - grid.started).saturating_sub(grid.resident());
-            longest = longest.min(floor(to_f64(free) * per_cta / rate.mean));
+            let instructions = to_f64(self.spare_ctas(kernel)) * self.per_cta(kernel);
+            longest = longest.min(floor(instructions / rate.mean));
         }
         for (app, running) in self.apps.iter().enumerate() {
             if let Some(target) = running.open_target() {
@@ -335,7 +337,9 @@ impl Gpu<'_> {
                 let of_app = measured.era.launches.iter().zip(rates);
                 let owns = |kernel: u32| self.dispatcher.grids[to_usize(kernel)].app == id;
                 let rate = of_app.filter(|&(&kernel, _)| owns(kernel)).map(|(_, rate)| rate.mean);
-                let left = (target - self.progress(id)) / rate.sum::<f64>().max(f64::MIN_POSITIVE);
+                let passed = self.issued_with(id, state) - self.issued(id);
+                let left = target - self.progress(id) - passed;
+                let left = left / rate.sum::<f64>().max(f64::MIN_POSITIVE);
                 longest = longest.min(floor(left).saturating_sub(measured.length));
             }
         }
@@ -376,6 +380,19 @@ impl Gpu<'_> {
         Ok(())
     }
 
+    /// Warp instructions of a CTA of a launch, in the mean so far.
+    fn per_cta(&self, kernel: u32) -> f64 {
+        let counts = &self.shared_state.counts[to_usize(kernel)];
+        to_f64(counts.warp_instructions) / to_f64(counts.ctas_started.max(1))
+    }
+
+    /// CTAs of a launch that may be walked through: a generation, at least one, is left to be
+    /// simulated.
+    fn spare_ctas(&self, kernel: u32) -> u64 {
+        let grid = &self.dispatcher.grids[to_usize(kernel)];
+        (grid.ctas - grid.started).saturating_sub(grid.resident().max(1))
+    }
+
     fn app_ids(&self) -> impl Iterator<Item = AppId> + use<> {
         (0..to_u16(self.apps.len())).map(AppId)
     }
@@ -398,11 +415,9 @@ impl Gpu<'_> {
         let mut walked = vec![Walked::default(); launches.len()];
         loop {
             let wants = |&place: &usize| {
-                let kernel = to_usize(launches[place]);
-                let grid = &self.dispatcher.grids[kernel];
-                let counts = &self.shared_state.counts[kernel];
-                let per_cta = to_f64(counts.warp_instructions) / to_f64(counts.ctas_started.max(1));
-                state.owed[kernel] >= per_cta / 2.0 && grid.ctas - grid.started > grid.resident()
+                let kernel = launches[place];
+                let half = self.per_cta(kernel) / 2.0;
+                state.owed[to_usize(kernel)] >= half && self.spare_ctas(kernel) > 0
             };
             let left = |&place: &usize| state.owed[to_usize(launches[place])] / owed[place];
             let places = (0..launches.len()).filter(wants);
