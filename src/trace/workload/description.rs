@@ -72,7 +72,7 @@ pub(super) struct KernelDescription {
     pub(super) program: Arc<Program>,
 }
 
-/// Reads the whole file, with `given` in place of the values of its file of those constants.
+/// Reads the whole file, with `given` instead of its own values of those constants.
 pub(super) fn describe(
     file: &Node,
     scale: f64,

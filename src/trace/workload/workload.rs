@@ -59,7 +59,7 @@ impl Workload {
         Self::load_with(name_or_path, models, scale, &[])
     }
 
-    /// Loads a workload as [`Workload::load_scaled`], with `constants` in place of the values of its file
+    /// Loads a workload as [`Workload::load_scaled`], with `constants` instead of its own values
     /// of those constants, scaled ones included (`scale` multiplies them).
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl Workload {
         Self::read(name, file, text, scale, &[])
     }
 
-    /// Reads a workload from the text of a file, with `constants` in place of the values of its file of
+    /// Reads a workload from the text of a file, with `constants` instead of its own values of
     /// those constants.
     ///
     /// # Errors
