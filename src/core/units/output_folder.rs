@@ -49,7 +49,7 @@ impl FolderPurpose {
     /// # Errors
     /// What the folder holds and what to do about it; a path that is no folder.
     pub fn check(self, folder: &Path, force: bool) -> io::Result<()> {
-        if force || self.owns(folder) {
+        if force {
             return Ok(());
         }
         if folder.exists() && !folder.is_dir() {
@@ -58,6 +58,11 @@ impl FolderPurpose {
             return Err(io::Error::new(io::ErrorKind::NotADirectory, text));
         }
         let Some(held) = held(folder) else { return Ok(()) };
+        // Only now: another process that begins the same work writes its mark first, so that
+        // the mark is there before all else that was just listed.
+        if self.owns(folder) {
+            return Ok(());
+        }
         let text = format!(
             "{} holds {held} and is not {}: name a folder that is new or empty, or add --force",
             folder.display(),
@@ -214,6 +219,25 @@ mod tests {
             for other in ALL {
                 assert_eq!(other.check(&folder, false).is_ok(), other == purpose, "{other:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_folder_that_another_process_is_marking_is_taken() {
+        let place = tempfile::tempdir().unwrap();
+        for round in 0..200 {
+            let folder = place.path().join(round.to_string());
+            let both = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    both.wait();
+                    FolderPurpose::Sweep.mark(&folder).unwrap();
+                });
+                both.wait();
+                while !FolderPurpose::Sweep.owns(&folder) {
+                    FolderPurpose::Sweep.check(&folder, false).unwrap();
+                }
+            });
         }
     }
 
