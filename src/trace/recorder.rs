@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gpumodel_core::isa::{Access, Instruction, Launch};
+use gpumodel_core::isa::{Access, AddressMode, Instruction, Launch};
 use gpumodel_core::memory_copy::MemoryCopy;
-use gpumodel_core::units::{Dim3, to_u32, to_usize};
+use gpumodel_core::units::{Dim3, WARP_LANES, to_u32, to_usize};
 
 use crate::error::TraceError;
 use crate::filter::{CtaSelector, Filter};
@@ -162,6 +162,7 @@ pub struct WarpRecord {
 
 impl WarpRecord {
     /// Appends an execution of the static instruction `number` by the lanes of `mask`.
+    #[inline]
     pub fn push(&mut self, number: u32, mask: u32) {
         self.records.push(Record { number, mask });
     }
@@ -170,6 +171,24 @@ impl WarpRecord {
     pub fn access(&mut self, access: &Access) {
         let list = AddressList::of(access, &mut self.deltas);
         self.accesses.push(list);
+    }
+
+    /// The same from the address of each lane, those of `mask` counting.
+    #[inline]
+    pub fn addresses(&mut self, mask: u32, lanes: &[u64; WARP_LANES]) {
+        let step = lanes[1].wrapping_sub(lanes[0]);
+        let others = lanes
+            .windows(2)
+            .fold(0, |others, pair| others | (pair[1].wrapping_sub(pair[0]) ^ step));
+        if mask == u32::MAX && others == 0 {
+            let (mode, base, stride) = (AddressMode::Stride, lanes[0], step.cast_signed());
+            let deltas = to_u32(self.deltas.len());
+            self.accesses.push(AddressList { mode, base, stride, deltas, delta_count: 0 });
+            return;
+        }
+        let mut access = Access::default();
+        access.set(mask, lanes);
+        self.access(&access);
     }
 
     /// How many executions there are.

@@ -53,11 +53,12 @@ impl Place {
             constants: &constants,
             stack_bytes: 1024,
             cooperative: 0,
+            textures: &[],
             threads: self.threads,
         };
         let Some(recorder) = recorder else { return run(&request, &self.memory, None) };
         let rows = self.code.rows();
-        let mut kernel = recorder.launch(&launch, &self.code.opcodes, &rows).unwrap().unwrap();
+        let mut kernel = recorder.launch(&launch, &self.code.opcodes, rows).unwrap().unwrap();
         let counts = run(&request, &self.memory, Some(&mut kernel));
         kernel.end().unwrap();
         counts

@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::access::{WarpAccess, Words};
 use super::memory::Memory;
 
 /// Bytes of a page.
@@ -84,6 +85,37 @@ impl Buffer {
             let (part, rest) = into.split_at_mut(length);
             self.page(number).read(offset, part);
             (address, into) = (address.wrapping_add(length as u64), rest);
+        }
+        Some(())
+    }
+
+    /// Reads for the lanes of a warp, when all their places are in one page of which nothing was
+    /// written here, else none.
+    #[inline]
+    pub(crate) fn read_access(
+        &mut self,
+        memory: &dyn Memory,
+        access: &WarpAccess<'_>,
+        into: &mut Words,
+    ) -> Option<()> {
+        let number = access.lowest() / PAGE as u64;
+        let (_, offset, whole) = first_part(access.lowest(), access.span());
+        if whole < access.span() {
+            return None;
+        }
+        let page = self.page(number);
+        if !page.data.is_empty() {
+            return None;
+        }
+        memory.read_access(access, into)?;
+        if access.is_contiguous() || access.is_one() {
+            (offset / 4..=(offset + whole - 1) / 4).for_each(|word| set(&mut page.read, word));
+            return Some(());
+        }
+        for lane in super::lanes::each(access.mask()) {
+            let (_, offset, _) = first_part(access.places()[lane], 1);
+            let last = (offset + access.bytes() - 1) / 4;
+            (offset / 4..=last).for_each(|word| set(&mut page.read, word));
         }
         Some(())
     }

@@ -19,13 +19,7 @@ impl Scope<'_> {
             // The one that is ready goes first; the others wait for their turn.
             self.warp.splits.swap(0, index);
             let limit = end.min(self.warp.executed + SPLIT_TURN);
-            while self.warp.executed < limit
-                && self.warp.splits.first().is_some_and(|split| split.wait == Wait::Ready)
-            {
-                if self.step()? {
-                    break;
-                }
-            }
+            self.stretch(limit)?;
             if self.warp.splits.len() > 1 && self.warp.executed >= limit {
                 self.warp.splits.rotate_left(1);
             }
@@ -33,35 +27,37 @@ impl Scope<'_> {
         Ok(())
     }
 
-    /// Executes an instruction of the first split; whether another one may be first now.
-    #[inline]
-    fn step(&mut self) -> Result<bool, RunError> {
-        let Split { at, mask: active, .. } = self.warp.splits[0];
+    /// Executes instructions of the first split until another one may be first, or `limit` of
+    /// the warp's are done.
+    fn stretch(&mut self, limit: u64) -> Result<(), RunError> {
+        let Split { mut at, mask: active, .. } = self.warp.splits[0];
         let code = self.grid.code;
-        let Some(instruction) = code.instructions.get(at) else {
-            return Err(self.grid.fault(at, "there is no code".into()));
-        };
         self.active = active;
-        let mask = match instruction.guard {
-            Guard::ALWAYS => active,
-            guard => active & self.holds(guard),
-        };
-        self.warp.executed += 1;
-        match &instruction.step {
-            Step::Compute(action) => {
-                action(self, mask).map_err(|what| self.grid.fault(at, self.at(&what)))?;
-                self.warp.note(at, instruction, mask);
-                self.warp.splits[0].at = at + 1;
-                Ok(false)
+        while self.warp.executed < limit {
+            let Some(instruction) = code.instructions.get(at) else {
+                return Err(self.grid.fault(at, "there is no code".into()));
+            };
+            let mask = match instruction.guard {
+                Guard::ALWAYS => active,
+                guard => active & self.holds(guard),
+            };
+            self.warp.executed += 1;
+            match &instruction.step {
+                Step::Compute(action) => {
+                    action(self, mask).map_err(|what| self.grid.fault(at, self.at(&what)))?;
+                    self.warp.note(at, instruction.addressed, mask);
+                    at += 1;
+                }
+                Step::Control(control) => {
+                    self.warp.note(at, instruction.addressed, mask);
+                    let done = self.control(control, at, mask);
+                    return done.map_err(|what| self.grid.fault(at, self.at(&what)));
+                }
+                Step::Unknown(what) => return Err(self.grid.fault(at, what.clone())),
             }
-            Step::Control(control) => {
-                self.warp.note(at, instruction, mask);
-                self.control(control, at, mask)
-                    .map_err(|what| self.grid.fault(at, self.at(&what)))?;
-                Ok(true)
-            }
-            Step::Unknown(what) => Err(self.grid.fault(at, what.clone())),
         }
+        self.warp.splits[0].at = at;
+        Ok(())
     }
 
     fn at(&self, what: &str) -> String {

@@ -1,6 +1,6 @@
 //! A CTA: its warps in turn, each until it waits.
 
-use gpumodel_core::units::{Dim3, WARP_LANES, to_u32};
+use gpumodel_core::units::Dim3;
 use gpumodel_trace::WarpRecord;
 
 use super::barrier::{Arrived, CTA_BARRIERS};
@@ -49,16 +49,9 @@ impl Cta {
             let first = warp * 32;
             let lanes = (threads - first).min(32);
             let alive = u32::MAX >> (32 - lanes);
-            let place = |lane: usize| {
-                let number = u64::from(first + to_u32(lane).min(lanes - 1));
-                launch.block.position(number)
-            };
-            let ids = [
-                std::array::from_fn(|lane| place(lane).x),
-                std::array::from_fn(|lane| place(lane).y),
-                std::array::from_fn(|lane| place(lane).z),
-            ];
-            let mut warp = Warp::new(warp, alive, ids, grid.entry);
+            let memory = grid.spare();
+            let threads = grid.threads[warp as usize];
+            let mut warp = Warp::new(warp, alive, threads, grid.entry, memory);
             warp.local_bytes = grid.local_bytes;
             warp.record = recorded.then(WarpRecord::default);
             warp
@@ -122,6 +115,3 @@ impl Cta {
         )
     }
 }
-
-/// Lanes of a warp, to say how many there are.
-const _: () = assert!(WARP_LANES == 32);

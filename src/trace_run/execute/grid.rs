@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::Dim3;
@@ -11,7 +12,11 @@ use rayon::prelude::*;
 
 use super::buffer::{Buffer, Written};
 use super::cta::{Cta, Slice};
+use super::lanes::Lanes;
 use super::memory::{LOCAL_WINDOW, Memory, SHARED_WINDOW};
+use super::texture::Texture;
+use super::vector::Vector;
+use super::warp::{Warp, WarpMemory};
 use crate::cubin::Function;
 use crate::error::RunError;
 use crate::sass::Code;
@@ -56,6 +61,8 @@ pub struct LaunchRequest<'a> {
     /// All CTAs are there at once, and [`WORKSPACE_BYTES`] zero bytes of device memory lie here
     /// for their barrier; 0 for other launches.
     pub cooperative: u64,
+    /// Textures and surfaces, each at the number that is its handle.
+    pub textures: &'a [Option<Texture>],
     /// CTAs may run together on so many threads; results do not depend on it.
     pub threads: u64,
 }
@@ -69,6 +76,12 @@ pub struct Grid<'a> {
     banks: Vec<Vec<u8>>,
     pub(crate) entry: usize,
     pub(crate) local_bytes: usize,
+    pub(crate) vector: Vector,
+    pub(crate) textures: &'a [Option<Texture>],
+    /// Per warp of a CTA: the position of each thread.
+    pub(crate) threads: Vec<[Lanes; 3]>,
+    /// What warps that have ended leave for others.
+    spare: Mutex<Vec<WarpMemory>>,
 }
 
 /// What a launch did.
@@ -92,6 +105,10 @@ impl<'a> Grid<'a> {
             banks: vec![Vec::new(); BANKS],
             entry: usize::try_from(function.start / 16).unwrap_or(usize::MAX),
             local_bytes: usize::try_from(local).unwrap_or(0),
+            vector: Vector::default(),
+            textures: request.textures,
+            threads: threads(launch.block),
+            spare: Mutex::default(),
         };
         for (number, bytes) in &function.banks {
             if let Some(bank) = grid.banks.get_mut(usize::from(*number)) {
@@ -127,12 +144,29 @@ impl<'a> Grid<'a> {
     }
 
     /// 32 bits of a constant bank; what lies beyond it is 0.
+    #[inline]
     pub(crate) fn constant(&self, bank: u8, offset: u64) -> u32 {
         let bytes = self.banks.get(usize::from(bank)).map_or(&[][..], |bank| bank);
         let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        if let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+            return u32::from_le_bytes(*word);
+        }
         let byte =
             |index: usize| at.checked_add(index).and_then(|at| bytes.get(at)).copied().unwrap_or(0);
         u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])
+    }
+
+    /// Memory for a warp.
+    pub(crate) fn spare(&self) -> WarpMemory {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        spare.pop().unwrap_or_default()
+    }
+
+    /// Takes the memory of warps that have ended.
+    fn keep(&self, warps: impl Iterator<Item = Warp>) {
+        let used = self.code.registers;
+        let cleared: Vec<WarpMemory> = warps.map(|warp| warp.memory().cleared(used)).collect();
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).extend(cleared);
     }
 
     /// An error at the instruction `at`.
@@ -140,6 +174,20 @@ impl<'a> Grid<'a> {
         let pc = (at as u64 * 16).wrapping_sub(self.function.start);
         RunError::Kernel { kernel: self.launch.name.clone(), pc, what }
     }
+}
+
+/// The position of the threads of each warp in a CTA; lanes without a thread have the last one's.
+fn threads(block: Dim3) -> Vec<[Lanes; 3]> {
+    let count = block.count();
+    let of_warp = |first: u64| {
+        let place = |lane: usize| block.position((first + lane as u64).min(count - 1));
+        [
+            std::array::from_fn(|lane| place(lane).x),
+            std::array::from_fn(|lane| place(lane).y),
+            std::array::from_fn(|lane| place(lane).z),
+        ]
+    };
+    (0..count).step_by(32).map(of_warp).collect()
 }
 
 /// Executes a launch and gives its CTAs to `recorder`.
@@ -275,9 +323,10 @@ impl Run<'_, '_, '_> {
 
     fn end(&mut self, cta: Cta) -> Result<(), RunError> {
         self.taken.remove(&cta.number);
-        let records: Vec<WarpRecord> =
-            cta.warps.into_iter().filter_map(|warp| warp.record).collect();
-        self.done.insert(cta.number, (cta.position, records));
+        let Cta { number, position, mut warps, .. } = cta;
+        let records = warps.iter_mut().filter_map(|warp| warp.record.take()).collect();
+        self.grid.keep(warps.into_iter());
+        self.done.insert(number, (position, records));
         while let Some((position, records)) = self.done.remove(&self.next) {
             self.next += 1;
             let Some(recorder) = self.recorder.as_mut().filter(|_| !records.is_empty()) else {

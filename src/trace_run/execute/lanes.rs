@@ -80,9 +80,51 @@ impl From {
     }
 }
 
+/// Binds `$name` to the values of a source: a register where it lies, not copied, and others made.
+macro_rules! view {
+    ($name:ident, $scope:expr, $source:expr) => {
+        let made;
+        let $name: &$crate::execute::Lanes = match $source.register() {
+            Some(number) => &$scope.warp.registers[usize::from(number)],
+            None => {
+                made = $source.get($scope);
+                &made
+            }
+        };
+    };
+}
+pub(crate) use view;
+
+impl From {
+    /// The register of each thread that it is.
+    #[inline]
+    pub(crate) fn register(self) -> Option<u8> {
+        match self {
+            Self::Thread(number) => Some(number),
+            Self::Warp(_) | Self::Number(_) | Self::Constant(_) => None,
+        }
+    }
+
+    /// Its values.
+    #[inline]
+    pub(crate) fn get(self, scope: &Scope<'_>) -> Lanes {
+        scope.get(self)
+    }
+
+    /// Its value in the first lane.
+    #[inline]
+    pub(crate) fn first(self, scope: &Scope<'_>) -> u32 {
+        match self {
+            Self::Thread(number) => scope.warp.registers[usize::from(number)][0],
+            Self::Warp(number) => scope.warp.uniform(number),
+            Self::Number(number) => number,
+            Self::Constant(place) => scope.constant(place)[0],
+        }
+    }
+}
+
 impl Scope<'_> {
     /// The 32 bits of a source.
-    #[inline]
     pub(crate) fn get(&self, from: From) -> Lanes {
         match from {
             From::Thread(number) => self.warp.registers[usize::from(number)],
@@ -93,11 +135,20 @@ impl Scope<'_> {
     }
 
     /// A register as 64 bits with the one after it.
+    #[inline]
     pub(crate) fn get64(&self, from: From) -> Lanes64 {
-        let (low, high) = (self.get(from), self.get(from.next()));
-        std::array::from_fn(|lane| u64::from(high[lane]) << 32 | u64::from(low[lane]))
+        view!(low, self, from);
+        view!(high, self, from.next());
+        self.grid.vector.make(|i| u64::from(high[i]) << 32 | u64::from(low[i]))
     }
 
+    /// The same of the first lane.
+    #[inline]
+    pub(crate) fn first64(&self, from: From) -> u64 {
+        u64::from(from.next().first(self)) << 32 | u64::from(from.first(self))
+    }
+
+    #[inline]
     fn constant(&self, place: Constant) -> Lanes {
         let uniform = place.uniform.map_or(0, |number| self.warp.uniform(number));
         let base = place.offset.cast_unsigned().wrapping_add(u64::from(uniform));
@@ -122,11 +173,8 @@ impl Scope<'_> {
                 let register = &mut self.warp.registers[usize::from(number)];
                 if mask == u32::MAX {
                     *register = *value;
-                    return;
-                }
-                for (lane, (old, new)) in register.iter_mut().zip(value).enumerate() {
-                    let keep = (mask >> lane & 1).wrapping_sub(1);
-                    *old = *old & keep | *new & !keep;
+                } else if mask != 0 {
+                    self.grid.vector.blend(register, value, mask);
                 }
             }
             Target::Warp(number) => {
@@ -140,8 +188,9 @@ impl Scope<'_> {
 
     /// Writes 64 bits to a register and the one after it.
     pub(crate) fn put64(&mut self, target: Target, mask: u32, value: &Lanes64) {
-        self.put(target, mask, &value.map(low));
-        self.put(target.next(), mask, &value.map(high));
+        let vector = self.grid.vector;
+        self.put(target, mask, &vector.make(|i| low(value[i])));
+        self.put(target.next(), mask, &vector.make(|i| high(value[i])));
     }
 
     /// The lanes for which a predicate holds.

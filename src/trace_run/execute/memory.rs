@@ -2,6 +2,8 @@
 
 use std::sync::Mutex;
 
+use super::access::{WarpAccess, Words};
+
 /// Start of the window of shared memory in generic addresses.
 pub const SHARED_WINDOW: u64 = 0x7e00_0000_0000;
 /// Start of the window of local memory in generic addresses.
@@ -19,6 +21,13 @@ pub trait Memory: Sync {
 
     /// Writes from `address` on; none when it is not all allocated.
     fn write(&self, address: u64, from: &[u8]) -> Option<()>;
+
+    /// Reads for the lanes of a warp; none when that is not possible all at once.
+    fn read_access(&self, access: &WarpAccess<'_>, into: &mut Words) -> Option<()>;
+
+    /// Writes for the lanes of a warp; none, and nothing is written, when that is not possible
+    /// all at once.
+    fn write_access(&self, access: &WarpAccess<'_>, from: &Words) -> Option<()>;
 }
 
 /// Copies bytes of equal length; those of a register, a pair and four registers without a call.
@@ -79,5 +88,16 @@ impl Memory for HostMemory {
         let range = self.range(address, from.len(), bytes.len())?;
         bytes[range].copy_from_slice(from);
         Some(())
+    }
+
+    fn read_access(&self, access: &WarpAccess<'_>, into: &mut Words) -> Option<()> {
+        let bytes = self.bytes.lock().ok()?;
+        access.read(&&bytes[self.range(access.lowest(), access.span(), bytes.len())?], into)
+    }
+
+    fn write_access(&self, access: &WarpAccess<'_>, from: &Words) -> Option<()> {
+        let mut bytes = self.bytes.lock().ok()?;
+        let range = self.range(access.lowest(), access.span(), bytes.len())?;
+        access.write(&mut &mut bytes[range], from)
     }
 }

@@ -8,6 +8,7 @@
 //! order of CTAs the buffers are then written; a CTA that read what an earlier one of the same
 //! batch wrote runs again. So results and records are those of CTAs one after the other.
 
+mod access;
 mod barrier;
 mod buffer;
 mod control;
@@ -16,9 +17,14 @@ mod grid;
 mod lanes;
 mod memory;
 mod record;
+mod texture;
+mod vector;
 mod warp;
 
+pub use access::{Readable, WarpAccess, Words, Writable};
 pub use grid::{Counts, Grid, LaunchRequest, WORKSPACE_BYTES, run};
-pub(crate) use lanes::{From, Lanes, Lanes64, Scope, Target, ZERO, each, high, low, mask_of};
+pub(crate) use lanes::{From, Lanes, Lanes64, Scope, Target, ZERO, each, high, low, mask_of, view};
 pub(crate) use memory::copy_bytes;
 pub use memory::{HostMemory, LOCAL_WINDOW, Memory, SHARED_WINDOW, WINDOW_BYTES};
+pub use texture::{AddressMode, ChannelKind, Sampler, Texels, Texture};
+pub(crate) use vector::{SignChange, single_bits};

@@ -1,6 +1,5 @@
 //! The state of a warp: registers, predicates, and where its lanes are.
 
-use gpumodel_core::isa::Access;
 use gpumodel_core::units::WARP_LANES;
 use gpumodel_trace::WarpRecord;
 
@@ -60,33 +59,66 @@ pub(crate) struct Warp {
     /// Whether that asked for all, not for any.
     pub(crate) reduces_all: bool,
     pub(crate) record: Option<WarpRecord>,
-    pub(crate) access: Access,
     /// Instructions so far.
     pub(crate) executed: u64,
 }
 
+/// What of a warp is taken again by later ones; all zero.
+pub(crate) struct WarpMemory {
+    registers: Box<[Lanes; REGISTERS]>,
+    barriers: Box<[Lanes; BARRIERS]>,
+    local: Vec<u8>,
+}
+
+impl Default for WarpMemory {
+    fn default() -> Self {
+        let barriers = Box::new([[0; WARP_LANES]; BARRIERS]);
+        Self { registers: zeros(), barriers, local: Vec::new() }
+    }
+}
+
+impl WarpMemory {
+    /// Zero again, after a warp whose code names no register from `used` on.
+    pub(crate) fn cleared(mut self, used: usize) -> Self {
+        self.registers.iter_mut().take(used).for_each(|one| *one = [0; WARP_LANES]);
+        self.barriers.iter_mut().for_each(|one| *one = [0; WARP_LANES]);
+        self.local.fill(0);
+        self
+    }
+}
+
 impl Warp {
     /// A warp at the instruction `entry`, of the lanes of `alive`.
-    pub(crate) fn new(number: u32, alive: u32, threads: [Lanes; 3], entry: usize) -> Self {
+    pub(crate) fn new(
+        number: u32,
+        alive: u32,
+        threads: [Lanes; 3],
+        entry: usize,
+        WarpMemory { registers, barriers, local }: WarpMemory,
+    ) -> Self {
         Self {
-            registers: zeros(),
+            registers,
             predicates: [0, 0, 0, 0, 0, 0, 0, u32::MAX],
             uniforms: [0; UNIFORMS],
             uniform_predicates: [0, 0, 0, 0, 0, 0, 0, u32::MAX],
-            barriers: Box::new([[0; WARP_LANES]; BARRIERS]),
+            barriers,
             splits: vec![Split { at: entry, mask: alive, wait: Wait::Ready }],
             alive,
             threads,
             number,
-            local: Vec::new(),
+            local,
             local_bytes: 0,
             addresses: [0; WARP_LANES],
             reduced: [0; 3],
             reduces_all: false,
             record: None,
-            access: Access::default(),
             executed: 0,
         }
+    }
+
+    /// What it leaves for another warp when it has ended.
+    pub(crate) fn memory(self) -> WarpMemory {
+        WarpMemory { registers: self.registers, barriers: self.barriers, local: self.local }
     }
 
     pub(crate) fn uniform(&self, number: u8) -> u32 {

@@ -7,7 +7,10 @@ use gpumodel_core::memory_copy::{CopyDirection, MemoryCopy};
 use crate::pointers::{copy, fill, number, pointer, put, put_at};
 use crate::state::{code, memory, result, state};
 
-fn allocate(place: *mut *mut c_void, bytes: usize) -> u32 {
+/// Rows of pitched memory and of arrays begin at a multiple of so many bytes.
+pub(crate) const PITCH: usize = 512;
+
+pub(crate) fn allocate(place: *mut *mut c_void, bytes: usize) -> u32 {
     // The state first: it says what to do when there is no request.
     drop(state());
     match memory().allocate(bytes as u64) {
@@ -61,7 +64,7 @@ extern "C" fn cudaMallocPitch(
     width: usize,
     height: usize,
 ) -> u32 {
-    let row = width.next_multiple_of(512);
+    let row = width.next_multiple_of(PITCH);
     put(pitch, row);
     allocate(place, row.saturating_mul(height))
 }
@@ -153,6 +156,15 @@ extern "C" fn cudaMemcpy2D(
     width: usize,
     height: usize,
     _: c_int,
+) -> u32 {
+    copy_rows((to, to_pitch), (from, from_pitch), [width, height])
+}
+
+/// Copies rows from one place to another, each with its pitch, and records it.
+pub(crate) fn copy_rows(
+    (to, to_pitch): (*mut c_void, usize),
+    (from, from_pitch): (*const c_void, usize),
+    [width, height]: [usize; 2],
 ) -> u32 {
     for row in 0..height {
         copy(to.wrapping_byte_add(row * to_pitch), from.wrapping_byte_add(row * from_pitch), width);

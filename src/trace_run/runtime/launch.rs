@@ -204,11 +204,8 @@ impl State {
         };
         self.answer.launches += 1;
         let launch = self.describe(name, function, loaded.sm, configuration);
-        let place = if cooperative { memory().allocate(WORKSPACE_BYTES) } else { Some(0) };
+        let place = if cooperative { workspace() } else { Some(0) };
         let Some(place) = place else { return code::OUT_OF_MEMORY };
-        if cooperative {
-            memory().write(place, &[0; 64]);
-        }
         let request = LaunchRequest {
             launch: &launch,
             code: &loaded.code,
@@ -217,6 +214,7 @@ impl State {
             constants: &self.modules[number].constants,
             stack_bytes: self.stack_bytes,
             cooperative: place,
+            textures: &self.textures,
             threads: self.threads(host),
         };
         let begun = Instant::now();
@@ -235,6 +233,13 @@ impl State {
     }
 }
 
+/// Zero bytes for the barrier of a cooperative launch.
+fn workspace() -> Option<u64> {
+    let place = memory().allocate(WORKSPACE_BYTES)?;
+    memory().write(place, &[0; 64])?;
+    Some(place)
+}
+
 /// Runs a launch; its instructions, and whether it is recorded.
 fn execute(
     recorder: &mut Option<gpumodel_trace::Recorder>,
@@ -243,7 +248,7 @@ fn execute(
     let code = request.code;
     let Some(recorder) = recorder else { return Err("the program launches while it ends".into()) };
     let text = |error: gpumodel_trace::TraceError| error.to_string();
-    let recorded = recorder.launch(request.launch, &code.opcodes, &code.rows());
+    let recorded = recorder.launch(request.launch, &code.opcodes, code.rows());
     match recorded.map_err(text)? {
         None => {
             let counts = run(request, memory(), None).map_err(|error| error.to_string())?;

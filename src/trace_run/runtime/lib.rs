@@ -16,3 +16,4 @@ mod pointers;
 mod registration;
 mod state;
 mod symbols;
+mod textures;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
-use gpumodel_trace_run::execute::Memory;
+use gpumodel_trace_run::execute::{Memory, Readable, WarpAccess, Words, Writable};
 
 /// Where device memory begins.
 const BASE: u64 = 0x2000_0000_0000;
@@ -146,7 +146,55 @@ impl DeviceMemory {
     }
 }
 
+/// Bytes of the device's memory, or of the program's that it registered: as many as `length`
+/// from `start` on are mapped.
+struct Mapped {
+    start: *mut u8,
+    length: usize,
+}
+
+impl Mapped {
+    /// Where `count` bytes from `at` on are.
+    #[inline]
+    fn place(&self, at: usize, count: usize) -> Option<*mut u8> {
+        let end = at.checked_add(count)?;
+        (end <= self.length).then(|| self.start.wrapping_add(at))
+    }
+}
+
+impl Readable for Mapped {
+    #[inline]
+    fn load<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        let from = self.place(at, N)?;
+        // SAFETY: `place` returns only places with so many bytes in the range, which
+        // `DeviceMemory::pointer` found to be mapped; an array of bytes may lie anywhere.
+        Some(unsafe { from.cast::<[u8; N]>().read() })
+    }
+}
+
+impl Writable for Mapped {
+    #[inline]
+    fn store<const N: usize>(&mut self, at: usize, bytes: [u8; N]) -> Option<()> {
+        let to = self.place(at, N)?;
+        // SAFETY: as in `load`; the range is writable.
+        unsafe { to.cast::<[u8; N]>().write(bytes) };
+        Some(())
+    }
+}
+
 impl Memory for DeviceMemory {
+    #[inline]
+    fn read_access(&self, access: &WarpAccess<'_>, into: &mut Words) -> Option<()> {
+        let length = access.span();
+        access.read(&Mapped { start: self.pointer(access.lowest(), length)?, length }, into)
+    }
+
+    #[inline]
+    fn write_access(&self, access: &WarpAccess<'_>, from: &Words) -> Option<()> {
+        let length = access.span();
+        access.write(&mut Mapped { start: self.pointer(access.lowest(), length)?, length }, from)
+    }
+
     fn has(&self, address: u64, bytes: usize) -> bool {
         self.pointer(address, bytes).is_some()
     }

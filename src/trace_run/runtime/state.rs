@@ -1,12 +1,13 @@
 //! The state of the runtime: what is registered, allocated and recorded.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use gpumodel_core::units::Dim3;
 use gpumodel_trace::{Filter, Recorder};
 use gpumodel_trace_run::cubin::Module;
+use gpumodel_trace_run::execute::{Texels, Texture};
 use gpumodel_trace_run::request::{Answer, Request, VARIABLE};
 use gpumodel_trace_run::sass::Code;
 
@@ -64,6 +65,10 @@ pub(crate) struct State {
     pub(crate) variables: HashMap<u64, (usize, String)>,
     /// Addresses of kernels whose CTAs depended on each other.
     pub(crate) alone: BTreeSet<u64>,
+    /// Textures and surfaces, each at the number that is its handle.
+    pub(crate) textures: Vec<Option<Texture>>,
+    /// By the address of an array: its texels.
+    pub(crate) arrays: BTreeMap<u64, Texels>,
     pub(crate) configurations: Vec<Configuration>,
     pub(crate) stack_bytes: u32,
     /// The next number of a stream or an event.
@@ -109,6 +114,8 @@ fn begin() -> State {
         functions: HashMap::new(),
         variables: HashMap::new(),
         alone: BTreeSet::new(),
+        textures: Vec::new(),
+        arrays: BTreeMap::new(),
         configurations: Vec::new(),
         stack_bytes: 1024,
         handle: 16,

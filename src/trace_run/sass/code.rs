@@ -12,9 +12,9 @@ use crate::error::RunError;
 
 /// An instruction that can be executed.
 pub struct Decoded {
-    /// As traces show it.
-    pub(crate) row: Instruction,
     pub(crate) guard: Guard,
+    /// Traces have its addresses.
+    pub(crate) addressed: bool,
     pub(crate) step: Step,
 }
 
@@ -22,6 +22,9 @@ pub struct Decoded {
 pub struct Code {
     /// Opcodes with all their suffixes, each once.
     pub opcodes: Vec<String>,
+    rows: Vec<Instruction>,
+    /// No register from this one on is used, but for the one that reads as zero.
+    pub(crate) registers: usize,
     pub(crate) instructions: Vec<Decoded>,
 }
 
@@ -38,7 +41,8 @@ impl Code {
     /// When the text is not that of `nvdisasm -hex`.
     pub fn read(text: &str, functions: &[Function]) -> Result<Self, RunError> {
         let lines = lines(text).map_err(RunError::Code)?;
-        let mut code = Self { opcodes: Vec::new(), instructions: Vec::new() };
+        let mut code =
+            Self { opcodes: Vec::new(), rows: Vec::new(), registers: 0, instructions: Vec::new() };
         let mut numbers: HashMap<String, u32> = HashMap::new();
         for (index, line) in lines.iter().enumerate() {
             if line.pc != index as u64 * 16 {
@@ -54,33 +58,40 @@ impl Code {
             };
             let start = functions.iter().find(inside).map_or(0, |function| function.start);
             let row = row(line, number, start);
-            code.instructions.push(Decoded { row, guard: line.guard, step: step(line) });
+            let named = line.operands.iter().filter_map(registers).map(|one| one.number());
+            let last = named.filter(|&number| number < 255).max().unwrap_or(0);
+            code.registers = code.registers.max(usize::from(last) + MOST_REGISTERS);
+            let addressed = row.width > 0;
+            code.rows.push(row);
+            code.instructions.push(Decoded { guard: line.guard, addressed, step: step(line) });
         }
         Ok(code)
     }
 
     /// The instructions as traces show them.
     #[must_use]
-    pub fn rows(&self) -> Vec<Instruction> {
-        self.instructions.iter().map(|one| one.row.clone()).collect()
+    pub fn rows(&self) -> &[Instruction] {
+        &self.rows
     }
 
     /// The opcodes that cannot be executed, with their places.
     pub fn unknown(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.instructions.iter().filter_map(|one| match &one.step {
+        self.instructions.iter().zip(&self.rows).filter_map(|(one, row)| match &one.step {
             Step::Unknown(_) => {
-                let opcode = usize::try_from(one.row.opcode).ok()?;
-                Some((self.opcodes.get(opcode)?.as_str(), one.row.pc))
+                let opcode = usize::try_from(row.opcode).ok()?;
+                Some((self.opcodes.get(opcode)?.as_str(), row.pc))
             }
             Step::Compute(_) | Step::Control(_) => None,
         })
     }
 }
 
+/// Registers from the named one on that an instruction uses, at most.
+const MOST_REGISTERS: usize = 16;
 /// Instructions that write no general register though their first operand is one.
 const NO_DESTINATION: &[&str] = &[
     "ST", "STG", "STS", "STL", "RED", "REDG", "LDGSTS", "BRX", "RET", "CALL", "WARPSYNC", "R2P",
-    "BAR",
+    "BAR", "SUST",
 ];
 /// Instructions with an address in their text.
 const ADDRESSED: &[&str] = &[
@@ -94,8 +105,11 @@ fn row(line: &Line, opcode: u32, start: u64) -> Instruction {
     let mut destinations = Vec::new();
     let mut sources = Vec::new();
     for (index, operand) in line.operands.iter().enumerate() {
-        let writes = Some(index) == first && !NO_DESTINATION.contains(&name);
-        if let Some(register) = registers(operand) {
+        // Texture reads have two destinations, of which one may be none.
+        let texture = matches!(name, "TEX" | "TLD") && index < 2;
+        let unused = texture && operand.value == Value::Register(255);
+        let writes = (texture || Some(index) == first) && !NO_DESTINATION.contains(&name);
+        if let Some(register) = registers(operand).filter(|_| !unused) {
             if writes && matches!(operand.value, Value::Register(_)) {
                 destinations.push(register);
             } else {

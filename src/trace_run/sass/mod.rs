@@ -8,7 +8,7 @@ mod text;
 
 pub use code::{Code, Decoded};
 pub(crate) use decode::Step;
-pub(crate) use decode::{Control, CtaBarrier};
+pub(crate) use decode::{Control, CtaBarrier, half_to_single};
 pub use disassemble::disassemble;
 pub(crate) use operand::{Address, Constant, PredicateFile};
 pub(crate) use text::Guard;

@@ -39,10 +39,16 @@ impl Int {
         }
     }
 
+    /// The register of each thread that it is, when nothing stands before it.
+    #[inline]
+    pub(super) fn register(self) -> Option<u8> {
+        self.from.register().filter(|_| !(self.absolute || self.negative || self.not))
+    }
+
     /// Its value without the sign before it.
     #[inline]
-    pub(super) fn raw(self, scope: &Scope<'_>) -> Lanes {
-        Self { negative: false, ..self }.get(scope)
+    pub(super) fn raw(self) -> Self {
+        Self { negative: false, ..self }
     }
 
     /// A pair of registers.

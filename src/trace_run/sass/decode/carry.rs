@@ -2,7 +2,7 @@
 
 use super::args::{Args, Int, NEVER};
 use super::{Action, Maker};
-use crate::execute::{Lanes, Scope, Target, high, low, mask_of};
+use crate::execute::{Lanes, Lanes64, Target, high, low, view};
 use crate::sass::text::{Guard, Line};
 
 pub(super) fn find(name: &str) -> Option<Maker> {
@@ -15,12 +15,10 @@ pub(super) fn find(name: &str) -> Option<Maker> {
 }
 
 /// A source as a number to add, with the carry that its sign gives.
-fn addend(source: Int, scope: &Scope<'_>) -> [u64; 32] {
-    let value = source.raw(scope);
-    match source.negative {
-        true => value.map(|v| u64::from(!v) + 1),
-        false => value.map(u64::from),
-    }
+#[inline]
+fn addend(value: u32, negative: bool) -> u64 {
+    let turn = if negative { u32::MAX } else { 0 };
+    u64::from(value ^ turn) + u64::from(negative)
 }
 
 fn iadd3(line: &Line) -> Result<Action, String> {
@@ -36,29 +34,50 @@ fn iadd3(line: &Line) -> Result<Action, String> {
     let ins = [args.maybe_predicate().unwrap_or(NEVER), args.maybe_predicate().unwrap_or(NEVER)];
     let carries = line.has("X");
     if outs == [None, None] && !carries {
-        return Ok(Box::new(move |scope, mask| {
-            let (a, b) = (a.get(scope), b.get(scope));
-            let c = c.map_or([0; 32], |c| c.get(scope));
-            let sum = std::array::from_fn(|i| a[i].wrapping_add(b[i]).wrapping_add(c[i]));
-            scope.put(target, mask, &sum);
-            Ok(())
-        }));
+        return Ok(plain_sum(target, [a, b], c));
     }
     let c = c.unwrap_or(Int::NOTHING);
     Ok(Box::new(move |scope, mask| {
-        let [a, b, c] = [a, b, c].map(|source| addend(source, scope));
+        let vector = scope.grid.vector;
         let [x, y] = ins.map(|one| if carries { scope.holds(one) } else { 0 });
-        let sum: [u64; 32] = std::array::from_fn(|i| {
-            a[i] + b[i] + c[i] + u64::from(x >> i & 1) + u64::from(y >> i & 1)
-        });
-        scope.put(target, mask, &sum.map(low));
+        let sum = {
+            view!(d, scope, a.raw());
+            view!(e, scope, b.raw());
+            view!(f, scope, c.raw());
+            vector.make(|i| {
+                let sum = addend(d[i], a.negative) + addend(e[i], b.negative);
+                let carries = (x >> i & 1) + (y >> i & 1);
+                sum + addend(f[i], c.negative) + u64::from(carries)
+            })
+        };
+        scope.put(target, mask, &vector.make(|i| low(sum[i])));
         for (least, out) in (1..).zip(outs) {
             if let Some(out) = out {
-                scope.set(out, mask, mask_of(|i| high(sum[i]) >= least));
+                scope.set(out, mask, vector.mask(|i| high(sum[i]) >= least));
             }
         }
         Ok(())
     }))
+}
+
+/// A sum without carries.
+fn plain_sum(target: Target, [a, b]: [Int; 2], c: Option<Int>) -> Action {
+    Box::new(move |scope, mask| {
+        let vector = scope.grid.vector;
+        let sum = {
+            view!(a, scope, a);
+            view!(b, scope, b);
+            match c {
+                None => vector.make(|i| a[i].wrapping_add(b[i])),
+                Some(c) => {
+                    view!(c, scope, c);
+                    vector.make(|i| a[i].wrapping_add(b[i]).wrapping_add(c[i]))
+                }
+            }
+        };
+        scope.put(target, mask, &sum);
+        Ok(())
+    })
 }
 
 /// What a multiply-add multiplies and adds.
@@ -89,17 +108,22 @@ fn lower(multiply: Multiply) -> Action {
     let Multiply { target, sources: [a, b, c], carry, .. } = multiply;
     if carry.is_none() && c.from == crate::execute::From::Thread(crate::execute::ZERO) {
         return Box::new(move |scope, mask| {
-            let (a, b) = (a.get(scope), b.get(scope));
-            scope.put(target, mask, &std::array::from_fn(|i| a[i].wrapping_mul(b[i])));
+            view!(a, scope, a);
+            view!(b, scope, b);
+            let value = scope.grid.vector.make(|i| a[i].wrapping_mul(b[i]));
+            scope.put(target, mask, &value);
             Ok(())
         });
     }
     Box::new(move |scope, mask| {
-        let [a, b, c] = [a, b, c].map(|source| source.get(scope));
+        view!(a, scope, a);
+        view!(b, scope, b);
+        view!(c, scope, c);
         let carry = carry.map_or(0, |carry| scope.holds(carry));
-        let value: Lanes = std::array::from_fn(|i| {
-            a[i].wrapping_mul(b[i]).wrapping_add(c[i]).wrapping_add(carry >> i & 1)
-        });
+        let value: Lanes = scope
+            .grid
+            .vector
+            .make(|i| a[i].wrapping_mul(b[i]).wrapping_add(c[i]).wrapping_add(carry >> i & 1));
         scope.put(target, mask, &value);
         Ok(())
     })
@@ -118,19 +142,29 @@ fn product(a: u32, b: u32, signed: bool) -> u64 {
 fn wide(multiply: Multiply, upper: bool) -> Action {
     let Multiply { target, out, sources: [a, b, c], carry, signed } = multiply;
     Box::new(move |scope, mask| {
-        let (a, b, c) = (a.get(scope), b.get(scope), c.get64(scope));
+        let vector = scope.grid.vector;
         let carry = carry.map_or(0, |carry| scope.holds(carry));
-        let sum: [u128; 32] = std::array::from_fn(|i| {
-            let carry = u128::from(carry >> i & 1);
-            u128::from(product(a[i], b[i], signed)) + u128::from(c[i]) + carry
-        });
-        let lower = |value: u128| u64::try_from(value & u128::from(u64::MAX)).unwrap_or(0);
+        let added = c.get64(scope);
+        let products: Lanes64 = {
+            view!(a, scope, a);
+            view!(b, scope, b);
+            match signed {
+                true => vector.make(|i| product(a[i], b[i], true)),
+                false => vector.make(|i| product(a[i], b[i], false)),
+            }
+        };
+        let sum = vector
+            .make(|i| products[i].wrapping_add(added[i]).wrapping_add(u64::from(carry >> i & 1)));
         match upper {
-            true => scope.put(target, mask, &sum.map(|value| high(lower(value)))),
-            false => scope.put64(target, mask, &sum.map(lower)),
+            true => scope.put(target, mask, &vector.make(|i| high(sum[i]))),
+            false => scope.put64(target, mask, &sum),
         }
         if let Some(out) = out {
-            scope.set(out, mask, mask_of(|i| sum[i] >> 64 != 0));
+            let over = |i: usize| {
+                let (sum, first) = products[i].overflowing_add(added[i]);
+                first || sum.overflowing_add(u64::from(carry >> i & 1)).1
+            };
+            scope.set(out, mask, vector.mask(over));
         }
         Ok(())
     })
@@ -142,26 +176,30 @@ fn lea(line: &Line) -> Result<Action, String> {
     let out = args.maybe_predicate();
     let (a, b) = (args.int()?, args.int()?);
     let (upper, extends) = (line.has("HI"), line.has("SX32"));
-    let c = if upper && !extends { Some(args.int()?) } else { None };
+    let c = if upper && !extends { args.int()? } else { Int::NOTHING };
     let shift = u32::try_from(args.number()?).map_err(|_| "a negative shift")? & 31;
     let carry = args.maybe_predicate().filter(|_| line.has("X"));
     Ok(Box::new(move |scope, mask| {
-        let (raw, b) = (a.raw(scope), addend(b, scope));
-        let c = c.map_or([0; 32], |c| c.get(scope));
+        let vector = scope.grid.vector;
         let carry = carry.map_or(0, |carry| scope.holds(carry));
-        let sum: [u64; 32] = std::array::from_fn(|i| {
-            let extended = match extends {
-                true => i64::from(raw[i].cast_signed()).cast_unsigned(),
-                false => u64::from(c[i]) << 32 | u64::from(raw[i]),
-            };
-            let shifted = extended << shift;
-            let part = if upper { high(shifted) } else { low(shifted) };
-            let part = if a.negative { u64::from(!part) + 1 } else { u64::from(part) };
-            part + b[i] + u64::from(carry >> i & 1)
-        });
-        scope.put(target, mask, &sum.map(low));
+        let sum = {
+            view!(raw, scope, a.raw());
+            view!(other, scope, b.raw());
+            view!(c, scope, c);
+            vector.make(|i| {
+                let extended = match extends {
+                    true => i64::from(raw[i].cast_signed()).cast_unsigned(),
+                    false => u64::from(c[i]) << 32 | u64::from(raw[i]),
+                };
+                let shifted = extended << shift;
+                let part = if upper { high(shifted) } else { low(shifted) };
+                let part = addend(part, a.negative);
+                part + addend(other[i], b.negative) + u64::from(carry >> i & 1)
+            })
+        };
+        scope.put(target, mask, &vector.make(|i| low(sum[i])));
         if let Some(out) = out {
-            scope.set(out, mask, mask_of(|i| high(sum[i]) != 0));
+            scope.set(out, mask, vector.mask(|i| high(sum[i]) != 0));
         }
         Ok(())
     }))

@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::{Action, Maker};
-use crate::execute::{Scope, mask_of};
+use crate::execute::{Scope, view};
 use crate::sass::text::{Guard, Line};
 
 pub(super) fn find(name: &str) -> Option<Maker> {
@@ -86,6 +86,14 @@ impl Order {
         }
     }
 
+    /// Of lanes that are less, equal and greater.
+    #[inline]
+    pub(super) fn of_masks(self, lanes: [u32; 3]) -> u32 {
+        let chosen = [self.less, self.equal, self.greater];
+        let chosen = chosen.into_iter().zip(lanes).filter(|(chosen, _)| *chosen);
+        chosen.fold(0, |all, (_, lanes)| all | lanes)
+    }
+
     #[inline]
     pub(super) fn holds(self, order: std::cmp::Ordering) -> bool {
         match order {
@@ -103,19 +111,18 @@ fn isetp(line: &Line) -> Result<Action, String> {
     let order = line.suffixes().next().and_then(Order::named).ok_or("its order is not known")?;
     let (signed, join) = (!line.has("U32"), Join::of(line));
     let lower = if line.has("EX") { Some(args.predicate()?) } else { None };
+    // The sign bit turned, signed numbers compare as unsigned ones.
+    let turn = if signed { 0x8000_0000 } else { 0 };
     Ok(Box::new(move |scope, mask| {
-        let (a, b) = (a.get(scope), b.get(scope));
-        let equal = lower.map(|lower| scope.holds(lower));
-        // The sign bit turned, signed numbers compare as unsigned ones.
-        let turn = if signed { 0x8000_0000 } else { 0 };
-        let compare = |lane: usize| (a[lane] ^ turn).cmp(&(b[lane] ^ turn));
-        let holds = match equal {
-            None => mask_of(|lane| order.holds(compare(lane))),
-            Some(equal) => mask_of(|lane| match compare(lane) {
-                std::cmp::Ordering::Equal => equal >> lane & 1 == 1,
-                other => order.holds(other),
-            }),
+        let (below, same) = {
+            let vector = scope.grid.vector;
+            view!(a, scope, a);
+            view!(b, scope, b);
+            (vector.mask(|i| a[i] ^ turn < b[i] ^ turn), vector.mask(|i| a[i] == b[i]))
         };
+        let equal = lower.map_or(if order.equal { u32::MAX } else { 0 }, |one| scope.holds(one));
+        let unequal = Order { equal: false, ..order }.of_masks([below, same, !(below | same)]);
+        let holds = unequal | same & equal;
         let also = scope.holds(also);
         results.set(scope, mask, holds, also, join);
         Ok(())

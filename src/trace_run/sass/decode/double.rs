@@ -25,7 +25,8 @@ impl Float {
             From::Number(upper) => [u64::from(upper) << 32; 32],
             from => scope.get64(from),
         };
-        bits.map(|bits| {
+        scope.grid.vector.make(|i| {
+            let bits = bits[i];
             let bits = if self.absolute { bits & !SIGN } else { bits };
             f64::from_bits(if self.negative { bits ^ SIGN } else { bits })
         })
@@ -65,6 +66,16 @@ fn arithmetic(line: &Line) -> Result<Action, String> {
     Ok(Box::new(move |scope, mask| {
         let (a, b) = (a.double(scope), b.double(scope));
         let c = c.as_ref().map(|c| c.double(scope));
+        let vector = scope.grid.vector;
+        if rounding == Rounding::Nearest {
+            let value = match &c {
+                Some(c) => vector.make(|i| bits(a[i].mul_add(b[i], c[i]))),
+                None if is_sum => vector.make(|i| bits(a[i] + b[i])),
+                None => vector.make(|i| bits(a[i] * b[i])),
+            };
+            scope.put64(target, mask, &value);
+            return Ok(());
+        }
         let value = std::array::from_fn(|i| {
             bits(match c {
                 Some(c) => fused(rounding, a[i], b[i], c[i]),
@@ -93,7 +104,7 @@ fn dsetp(line: &Line) -> Result<Action, String> {
     let (test, join) = (Test::of(line)?, Join::of(line));
     Ok(Box::new(move |scope, mask| {
         let (a, b) = (a.double(scope), b.double(scope));
-        let holds = mask_of(|i| test.holds(a[i].partial_cmp(&b[i])));
+        let holds = scope.grid.vector.mask(|i| test.holds(a[i].partial_cmp(&b[i])));
         let also = scope.holds(also);
         results.set(scope, mask, holds, also, join);
         Ok(())

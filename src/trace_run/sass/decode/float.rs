@@ -6,7 +6,7 @@ use super::args::{Args, Float};
 use super::compare::{Join, Order, Results};
 use super::rounding::{Rounding, narrow, rest_of_sum};
 use super::{Action, Maker};
-use crate::execute::{Lanes, Scope, mask_of};
+use crate::execute::{Lanes, Scope, SignChange, mask_of, single_bits, view};
 use crate::sass::text::Line;
 
 pub(super) fn find(name: &str) -> Option<Maker> {
@@ -37,6 +37,14 @@ impl Float {
         }
     }
 
+    /// How its sign is changed.
+    fn sign(&self) -> SignChange {
+        SignChange {
+            keep: if self.absolute { !SIGN } else { u32::MAX },
+            turn: if self.negative { SIGN } else { 0 },
+        }
+    }
+
     #[inline]
     fn single(&self, scope: &Scope<'_>, flush: bool) -> [f32; 32] {
         let bits = self.single_bits(scope);
@@ -61,10 +69,8 @@ fn result(value: f32, flush: bool, saturate: bool) -> u32 {
         let kept = if value > 0.0 { value.min(1.0) } else { 0.0 };
         return if flush { flushed(kept.to_bits()) } else { kept.to_bits() };
     }
-    if value.is_nan() {
-        return 0x7fff_ffff;
-    }
-    if flush { flushed(value.to_bits()) } else { value.to_bits() }
+    let bits = single_bits(value);
+    if flush { flushed(bits) } else { bits }
 }
 
 /// The function of a fused multiply-add that rounds as `rounding` says.
@@ -89,8 +95,8 @@ fn arithmetic(line: &Line) -> Result<Action, String> {
     }
     if rounding == Rounding::Nearest && !flush && !saturate {
         return Ok(match c {
-            None if name == "FADD" => simple(target, a, b, |a, b| a + b),
-            None => simple(target, a, b, |a, b| a * b),
+            None if name == "FADD" => simple(target, &a, &b, |a, b| a + b),
+            None => simple(target, &a, &b, |a, b| a * b),
             Some(c) => fused(target, a, b, c),
         });
     }
@@ -99,7 +105,7 @@ fn arithmetic(line: &Line) -> Result<Action, String> {
     Ok(Box::new(move |scope, mask| {
         let (a, b) = (a.single(scope, flush), b.single(scope, flush));
         let c = c.as_ref().map(|c| c.single(scope, flush));
-        let value = std::array::from_fn(|i| {
+        let value = scope.grid.vector.make(|i| {
             let value = match (rounding, c) {
                 (Rounding::Nearest, Some(c)) => multiply_add(a[i], b[i], c[i]),
                 (Rounding::Nearest, None) if is_sum => a[i] + b[i],
@@ -146,25 +152,38 @@ fn scaled(
 
 fn simple(
     target: crate::execute::Target,
-    a: Float,
-    b: Float,
-    function: impl Fn(f32, f32) -> f32 + Send + Sync + 'static,
+    a: &Float,
+    b: &Float,
+    function: impl Fn(f32, f32) -> f32 + Copy + Send + Sync + 'static,
 ) -> Action {
+    let ([a, b], [x, y]) = ([a.from, b.from], [a.sign(), b.sign()]);
     Box::new(move |scope, mask| {
-        let (a, b) = (a.single(scope, false), b.single(scope, false));
-        let value = std::array::from_fn(|i| result(function(a[i], b[i]), false, false));
+        view!(a, scope, a);
+        view!(b, scope, b);
+        let value =
+            scope.grid.vector.make(|i| single_bits(function(x.single(a[i]), y.single(b[i]))));
         scope.put(target, mask, &value);
         Ok(())
     })
 }
 
 fn fused(target: crate::execute::Target, a: Float, b: Float, c: Float) -> Action {
+    let signs = [a.sign(), b.sign(), c.sign()];
     Box::new(move |scope, mask| {
-        let [a, b, c] = [&a, &b, &c].map(|source| source.single(scope, false));
-        let (mut value, care) = multiply_adds(&a, &b, &c);
-        if care {
-            value = std::array::from_fn(|i| result(multiply_add(a[i], b[i], c[i]), false, false));
-        }
+        let value = {
+            view!(a, scope, a.from);
+            view!(b, scope, b.from);
+            view!(c, scope, c.from);
+            scope.grid.vector.multiply_add([a, b, c], signs)
+        };
+        let value = value.unwrap_or_else(|| {
+            let [a, b, c] = [&a, &b, &c].map(|source| source.single(scope, false));
+            let (value, care) = multiply_adds(&a, &b, &c);
+            match care {
+                true => std::array::from_fn(|i| single_bits(multiply_add(a[i], b[i], c[i]))),
+                false => value,
+            }
+        });
         scope.put(target, mask, &value);
         Ok(())
     })
@@ -205,11 +224,29 @@ fn fmnmx(line: &Line) -> Result<Action, String> {
     Ok(Box::new(move |scope, mask| {
         let (a, b) = (a.single(scope, flush), b.single(scope, flush));
         let least = scope.holds(least);
-        let value =
-            std::array::from_fn(|i| minimum(a[i], b[i], least >> i & 1 == 1, keeps_nan).to_bits());
+        let vector = scope.grid.vector;
+        let value = match (least, keeps_nan) {
+            (0 | u32::MAX, false) => vector.make(|i| extreme(a[i], b[i], least != 0).to_bits()),
+            _ => vector.make(|i| minimum(a[i], b[i], least >> i & 1 == 1, keeps_nan).to_bits()),
+        };
         scope.put(target, mask, &value);
         Ok(())
     }))
+}
+
+/// The same as [`minimum`] without branches.
+#[inline]
+fn extreme(a: f32, b: f32, least: bool) -> f32 {
+    // As integers with a sign, the order of numbers is that of their bits but for the sign's.
+    let order = |value: f32| {
+        let bits = value.to_bits().cast_signed();
+        bits ^ ((bits >> 31).cast_unsigned() >> 1).cast_signed()
+    };
+    let first = (order(a) < order(b)) == least;
+    let chosen = if first { a } else { b };
+    let chosen = if b.is_nan() { a } else { chosen };
+    let chosen = if a.is_nan() { b } else { chosen };
+    if a.is_nan() && b.is_nan() { f32::from_bits(0x7fff_ffff) } else { chosen }
 }
 
 /// The smaller or the larger one; the other one where one is no number.
@@ -232,7 +269,7 @@ fn fsel(line: &Line) -> Result<Action, String> {
     Ok(Box::new(move |scope, mask| {
         let (a, b) = (a.single_bits(scope), b.single_bits(scope));
         let first = scope.holds(first);
-        let value = std::array::from_fn(|i| {
+        let value = scope.grid.vector.make(|i| {
             let bits = if first >> i & 1 == 1 { a[i] } else { b[i] };
             if flush { flushed(bits) } else { bits }
         });
@@ -267,6 +304,13 @@ impl Test {
         found.ok_or_else(|| "its order is not known".to_owned())
     }
 
+    /// Of lanes that are less and that are equal, and of those that are greater.
+    #[inline]
+    pub(super) fn of_masks(self, [less, equal, greater]: [u32; 3]) -> u32 {
+        let unordered = if self.unordered { !(less | equal | greater) } else { 0 };
+        self.order.of_masks([less, equal, greater]) | unordered
+    }
+
     #[inline]
     pub(super) fn holds(self, order: Option<Ordering>) -> bool {
         order.map_or(self.unordered, |order| self.order.holds(order))
@@ -280,7 +324,11 @@ fn fsetp(line: &Line) -> Result<Action, String> {
     let (test, join, flush) = (Test::of(line)?, Join::of(line), line.has("FTZ"));
     Ok(Box::new(move |scope, mask| {
         let (a, b) = (a.single(scope, flush), b.single(scope, flush));
-        let holds = mask_of(|i| test.holds(a[i].partial_cmp(&b[i])));
+        let vector = scope.grid.vector;
+        let less = vector.mask(|i| a[i] < b[i]);
+        let equal = vector.mask(|i| a[i] == b[i]);
+        let greater = vector.mask(|i| a[i] > b[i]);
+        let holds = test.of_masks([less, equal, greater]);
         let also = scope.holds(also);
         results.set(scope, mask, holds, also, join);
         Ok(())

@@ -5,7 +5,7 @@ use super::compare::Join;
 use super::float::{Test, minimum};
 use super::rounding::{Rounding, from_brain, from_half, to_brain, to_half};
 use super::{Action, Maker};
-use crate::execute::{Lanes, Scope, mask_of};
+use crate::execute::{From, Lanes, Scope, Target, ZERO, mask_of};
 use crate::sass::operand::Value;
 use crate::sass::text::Line;
 
@@ -69,19 +69,31 @@ struct Pair {
 
 impl Pair {
     fn get(&self, scope: &Scope<'_>) -> [[f32; 2]; 32] {
-        scope.get(self.source.from).map(|bits| {
-            if self.single {
-                return [self.signed(f32::from_bits(bits)); 2];
-            }
-            let [low, high] = halves(bits);
-            let [low, high] = match self.source.suffix.as_str() {
-                "H0_H0" => [low, low],
-                "H1_H1" => [high, high],
-                "H1_H0" | "" => [low, high],
-                _ => [high, low],
-            };
-            [low, high].map(|bits| self.signed(self.format.read(bits)))
-        })
+        scope.get(self.source.from).map(|bits| self.of(bits))
+    }
+
+    /// The numbers in the bits of a lane.
+    fn of(&self, bits: u32) -> [f32; 2] {
+        if self.single {
+            return [self.signed(f32::from_bits(bits)); 2];
+        }
+        let [low, high] = halves(bits);
+        let [low, high] = match self.source.suffix.as_str() {
+            "H0_H0" => [low, low],
+            "H1_H1" => [high, high],
+            "H1_H0" | "" => [low, high],
+            _ => [high, low],
+        };
+        [low, high].map(|bits| self.signed(self.format.read(bits)))
+    }
+
+    /// Its bits, when they are the same always.
+    fn fixed(&self) -> Option<u32> {
+        match self.source.from {
+            From::Thread(ZERO) => Some(0),
+            From::Number(number) => Some(number),
+            From::Thread(_) | From::Warp(_) | From::Constant(_) => None,
+        }
     }
 
     fn signed(&self, value: f32) -> f32 {
@@ -126,28 +138,42 @@ fn arithmetic(line: &Line) -> Result<Action, String> {
     if !target_suffix.is_empty() {
         return Err("a result of one half is not known".into());
     }
+    let one = move |a: [f32; 2], b: [f32; 2], c: Option<[f32; 2]>| {
+        let [low, high] = [0, 1].map(|part| {
+            let (x, y) = (f64::from(a[part]), f64::from(b[part]));
+            let value = match c {
+                Some(c) => x * y + f64::from(c[part]),
+                None if sums => x + y,
+                None => x * y,
+            };
+            let value = if saturate { value.clamp(0.0, 1.0) } else { value };
+            if relu { value.max(0.0) } else { value }
+        });
+        match single {
+            true => super::rounding::narrow(low).to_bits(),
+            false => joined(format.write(low), format.write(high)),
+        }
+    };
+    // With numbers alone it is a move, as compilers use it.
+    let third = c.as_ref().map_or(Some(0), Pair::fixed);
+    if let (Some(x), Some(y), Some(z)) = (a.fixed(), b.fixed(), third) {
+        return Ok(constant(target, one(a.of(x), b.of(y), c.as_ref().map(|c| c.of(z)))));
+    }
     Ok(Box::new(move |scope, mask| {
         let (a, b) = (a.get(scope), b.get(scope));
         let c = c.as_ref().map(|c| c.get(scope));
-        let value: Lanes = std::array::from_fn(|i| {
-            let [low, high] = [0, 1].map(|part| {
-                let (x, y) = (f64::from(a[i][part]), f64::from(b[i][part]));
-                let value = match c {
-                    Some(c) => x * y + f64::from(c[i][part]),
-                    None if sums => x + y,
-                    None => x * y,
-                };
-                let value = if saturate { value.clamp(0.0, 1.0) } else { value };
-                if relu { value.max(0.0) } else { value }
-            });
-            match single {
-                true => super::rounding::narrow(low).to_bits(),
-                false => joined(format.write(low), format.write(high)),
-            }
-        });
+        let value: Lanes = std::array::from_fn(|i| one(a[i], b[i], c.map(|c| c[i])));
         scope.put(target, mask, &value);
         Ok(())
     }))
+}
+
+/// The same value always.
+fn constant(target: Target, value: u32) -> Action {
+    Box::new(move |scope, mask| {
+        scope.put(target, mask, &[value; 32]);
+        Ok(())
+    })
 }
 
 fn hmnmx(line: &Line) -> Result<Action, String> {

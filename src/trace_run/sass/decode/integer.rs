@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::{Action, Maker};
-use crate::execute::{Lanes, mask_of};
+use crate::execute::{Lanes, view};
 use crate::sass::text::Line;
 
 pub(super) fn find(name: &str) -> Option<Maker> {
@@ -43,17 +43,22 @@ fn lop3(line: &Line) -> Result<Action, String> {
     let also = args.predicate()?;
     let all = line.has("PAND");
     Ok(Box::new(move |scope, mask| {
-        let (a, b, c) = (a.get(scope), b.get(scope), c.get(scope));
-        let value: Lanes = match table {
-            0xc0 => std::array::from_fn(|i| a[i] & b[i]),
-            0xfc => std::array::from_fn(|i| a[i] | b[i]),
-            0x3c => std::array::from_fn(|i| a[i] ^ b[i]),
-            0x96 => std::array::from_fn(|i| a[i] ^ b[i] ^ c[i]),
-            _ => std::array::from_fn(|i| logic(table, a[i], b[i], c[i])),
+        let vector = scope.grid.vector;
+        let value: Lanes = {
+            view!(a, scope, a);
+            view!(b, scope, b);
+            view!(c, scope, c);
+            match table {
+                0xc0 => vector.make(|i| a[i] & b[i]),
+                0xfc => vector.make(|i| a[i] | b[i]),
+                0x3c => vector.make(|i| a[i] ^ b[i]),
+                0x96 => vector.make(|i| a[i] ^ b[i] ^ c[i]),
+                _ => vector.make(|i| logic(table, a[i], b[i], c[i])),
+            }
         };
         scope.put(target, mask, &value);
         if let Some(out) = out {
-            let (some, also) = (mask_of(|i| value[i] != 0), scope.holds(also));
+            let (some, also) = (vector.mask(|i| value[i] != 0), scope.holds(also));
             scope.set(out, mask, if all { some & also } else { some | also });
         }
         Ok(())
@@ -68,7 +73,7 @@ fn imnmx(line: &Line) -> Result<Action, String> {
     let signed = !line.has("U32");
     Ok(Box::new(move |scope, mask| {
         let (a, b, least) = (a.get(scope), b.get(scope), scope.holds(least));
-        let value: Lanes = std::array::from_fn(|i| {
+        let value: Lanes = scope.grid.vector.make(|i| {
             let below = match signed {
                 true => a[i].cast_signed() < b[i].cast_signed(),
                 false => a[i] < b[i],
@@ -119,8 +124,10 @@ fn sel(line: &Line) -> Result<Action, String> {
     let target = args.target()?;
     let (a, b, first) = (args.int()?, args.int()?, args.predicate()?);
     Ok(Box::new(move |scope, mask| {
-        let (a, b, first) = (a.get(scope), b.get(scope), scope.holds(first));
-        let value = std::array::from_fn(|i| if first >> i & 1 == 1 { a[i] } else { b[i] });
+        let first = scope.holds(first);
+        view!(a, scope, a);
+        view!(b, scope, b);
+        let value = scope.grid.vector.make(|i| if first >> i & 1 == 1 { a[i] } else { b[i] });
         scope.put(target, mask, &value);
         Ok(())
     }))

@@ -2,9 +2,9 @@
 
 use super::args::Args;
 use super::{Action, Maker};
-use crate::execute::{From, ZERO};
 use crate::execute::{
-    LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope, WINDOW_BYTES, copy_bytes, each, low,
+    From, LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope, Target, WINDOW_BYTES, WarpAccess, Words, ZERO,
+    copy_bytes, each, low, view,
 };
 use crate::sass::operand::Address;
 use crate::sass::text::Line;
@@ -42,20 +42,29 @@ impl Space {
 /// The addresses of an operand; they are kept for the trace.
 pub(super) fn addresses(scope: &mut Scope<'_>, place: Address, space: Space) -> [u64; 32] {
     let narrow = matches!(space, Space::Shared | Space::Local);
-    let register = From::Thread(place.register.unwrap_or(ZERO));
-    let pair = !narrow && !place.narrow && place.register.is_some();
-    let base = match pair {
-        true => scope.get64(register),
-        false => scope.get(register).map(|v| u64::from(v) * u64::from(place.scale)),
-    };
+    let number = place.register.unwrap_or(ZERO);
     let uniform = place.uniform.map_or(0, |number| match narrow {
         true => u64::from(scope.warp.uniform(number)),
-        false => scope.get64(From::Warp(number))[0],
+        false => scope.first64(From::Warp(number)),
     });
-    let moved = base.map(|base| {
-        let address = base.wrapping_add(uniform).wrapping_add_signed(place.offset);
-        if narrow { u64::from(low(address)) } else { address }
-    });
+    let vector = scope.grid.vector;
+    let added = uniform.wrapping_add_signed(place.offset);
+    let registers = &scope.warp.registers;
+    let lower = &registers[usize::from(number)];
+    let moved = match () {
+        () if narrow => vector.make(|i| {
+            let base = lower[i].wrapping_mul(place.scale.into());
+            u64::from(base.wrapping_add(low(added)))
+        }),
+        () if place.narrow || place.register.is_none() => {
+            vector.make(|i| (u64::from(lower[i]) * u64::from(place.scale)).wrapping_add(added))
+        }
+        () => {
+            let Target::Thread(next) = Target::Thread(number).next() else { return [0; 32] };
+            let upper = &registers[usize::from(next)];
+            vector.make(|i| (u64::from(upper[i]) << 32 | u64::from(lower[i])).wrapping_add(added))
+        }
+    };
     scope.warp.addresses = moved;
     moved
 }
@@ -119,6 +128,26 @@ impl Scope<'_> {
         found.ok_or_else(|| outside("read", lane, address, into.len()))
     }
 
+    /// Reads bytes of global memory for `lane`.
+    pub(crate) fn read_global(
+        &mut self,
+        lane: usize,
+        address: u64,
+        into: &mut [u8],
+    ) -> Result<(), String> {
+        self.read(Space::Global, lane, address, into)
+    }
+
+    /// Writes them.
+    pub(crate) fn write_global(
+        &mut self,
+        lane: usize,
+        address: u64,
+        from: &[u8],
+    ) -> Result<(), String> {
+        self.write(Space::Global, lane, address, from)
+    }
+
     /// Writes bytes for `lane`.
     pub(super) fn write(
         &mut self,
@@ -169,31 +198,119 @@ fn aligned(mask: u32, addresses: &[u64; 32], bytes: usize) -> Result<(), String>
     })
 }
 
+impl Scope<'_> {
+    /// Reads for all lanes of an access at once; none where each lane has to go alone.
+    #[inline]
+    fn read_all(&mut self, space: Space, access: &WarpAccess<'_>, into: &mut Words) -> Option<()> {
+        match (space, &mut self.cta.buffer) {
+            (Space::Global, None) => self.grid.memory.read_access(access, into),
+            (Space::Global, Some(buffer)) => buffer.read_access(self.grid.memory, access, into),
+            (Space::Shared, _) => {
+                let at = usize::try_from(access.lowest()).ok()?;
+                access.read(&self.cta.shared.get(at..)?, into)
+            }
+            (Space::Local | Space::Generic, _) => None,
+        }
+    }
+
+    /// The same for a write.
+    #[inline]
+    fn write_all(&mut self, space: Space, access: &WarpAccess<'_>, from: &Words) -> Option<()> {
+        match (space, &self.cta.buffer) {
+            (Space::Global, None) => self.grid.memory.write_access(access, from),
+            (Space::Shared, _) => {
+                let at = usize::try_from(access.lowest()).ok()?;
+                let end = at.checked_add(access.span())?;
+                access.write(&mut self.cta.shared.get_mut(at..end)?, from)
+            }
+            (Space::Global, Some(_)) | (Space::Local | Space::Generic, _) => None,
+        }
+    }
+
+    /// Reads `bytes` of each lane of `mask` at its place.
+    fn read_lanes(
+        &mut self,
+        space: Space,
+        places: &[u64; 32],
+        mask: u32,
+        (value, bytes): (&mut Words, usize),
+    ) -> Result<(), String> {
+        let access = WarpAccess::new(places, mask, bytes, self.grid.vector);
+        if access.is_some_and(|access| self.read_all(space, &access, value).is_some()) {
+            return Ok(());
+        }
+        aligned(mask, places, bytes)?;
+        for lane in each(mask) {
+            let mut raw = [0; 16];
+            self.read(space, lane, places[lane], &mut raw[..bytes])?;
+            for (part, word) in raw.chunks_exact(4).take(bytes.div_ceil(4)).enumerate() {
+                value[part][lane] = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes `bytes` of each lane of `mask` to its place.
+    fn write_lanes(
+        &mut self,
+        space: Space,
+        places: &[u64; 32],
+        mask: u32,
+        (value, bytes): (&Words, usize),
+    ) -> Result<(), String> {
+        let access = WarpAccess::new(places, mask, bytes, self.grid.vector);
+        if access.is_some_and(|access| self.write_all(space, &access, value).is_some()) {
+            return Ok(());
+        }
+        aligned(mask, places, bytes)?;
+        for lane in each(mask) {
+            let mut raw = [0; 16];
+            for (word, value) in raw.chunks_exact_mut(4).zip(value) {
+                word.copy_from_slice(&value[lane].to_le_bytes());
+            }
+            self.write(space, lane, places[lane], &raw[..bytes])?;
+        }
+        Ok(())
+    }
+}
+
 fn load(line: &Line) -> Result<Action, String> {
     let mut args = Args::new(line);
     let target = args.target()?;
     let (address, space) = (args.memory()?, Space::of(line));
     let (bytes, signed) = width(line);
-    Ok(Box::new(move |scope, mask| {
-        let places = addresses(scope, address, space);
-        aligned(mask, &places, bytes)?;
-        let mut value = [[0; 32]; 4];
-        for lane in each(mask) {
-            let mut raw = [0; 16];
-            scope.read(space, lane, places[lane], &mut raw[..bytes])?;
-            for (part, word) in raw.chunks_exact(4).take(bytes.div_ceil(4)).enumerate() {
-                value[part][lane] = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-            }
-        }
-        if signed {
+    Ok(match bytes {
+        8 => load_words::<2>(target, address, (space, bytes)),
+        16 => load_words::<4>(target, address, (space, bytes)),
+        _ if signed => Box::new(move |scope, mask| {
+            let places = addresses(scope, address, space);
+            let mut value = [[0; 32]; 1];
+            scope.read_lanes(space, &places, mask, (&mut value, bytes))?;
             let unused = 32 - 8 * u32::try_from(bytes).unwrap_or(4);
-            value[0] = value[0].map(|v| ((v << unused).cast_signed() >> unused).cast_unsigned());
-        }
-        for (part, value) in (0..).zip(value.iter().take(bytes.div_ceil(4))) {
-            scope.put(target.plus(part), mask, value);
+            let extended = |v: u32| ((v << unused).cast_signed() >> unused).cast_unsigned();
+            scope.put(target, mask, &value[0].map(extended));
+            Ok(())
+        }),
+        _ => load_words::<1>(target, address, (space, bytes)),
+    })
+}
+
+fn load_words<const WORDS: usize>(
+    target: Target,
+    address: Address,
+    (space, bytes): (Space, usize),
+) -> Action {
+    let targets: [Target; WORDS] =
+        std::array::from_fn(|part| target.plus(u8::try_from(part).unwrap_or(0)));
+    Box::new(move |scope, mask| {
+        let places = addresses(scope, address, space);
+        let mut value = [[0; 32]; WORDS];
+        scope.read_lanes(space, &places, mask, (&mut value, bytes))?;
+        for (target, value) in targets.into_iter().zip(&value) {
+            scope.put(target, mask, value);
         }
         Ok(())
-    }))
+    })
 }
 
 /// The source some registers further.
@@ -206,23 +323,29 @@ fn store(line: &Line) -> Result<Action, String> {
     let (address, source) = (args.memory()?, args.int()?.from);
     let space = Space::of(line);
     let (bytes, _) = width(line);
-    let parts = u8::try_from(bytes.div_ceil(4)).unwrap_or(1);
-    Ok(Box::new(move |scope, mask| {
+    let place = (address, (space, bytes));
+    Ok(match bytes {
+        8 => store_words::<2>(place, source),
+        16 => store_words::<4>(place, source),
+        _ => store_words::<1>(place, source),
+    })
+}
+
+fn store_words<const WORDS: usize>(
+    (address, (space, bytes)): (Address, (Space, usize)),
+    source: From,
+) -> Action {
+    let sources: [From; WORDS] =
+        std::array::from_fn(|part| nth(source, u8::try_from(part).unwrap_or(0)));
+    Box::new(move |scope, mask| {
         let places = addresses(scope, address, space);
-        aligned(mask, &places, bytes)?;
-        let mut value = [[0; 32]; 4];
-        for part in 0..parts {
-            value[usize::from(part)] = scope.get(nth(source, part));
+        let mut value = [[0; 32]; WORDS];
+        for (value, source) in value.iter_mut().zip(sources) {
+            view!(from, scope, source);
+            *value = *from;
         }
-        for lane in each(mask) {
-            let mut raw = [0; 16];
-            for (word, value) in raw.chunks_exact_mut(4).zip(&value) {
-                word.copy_from_slice(&value[lane].to_le_bytes());
-            }
-            scope.write(space, lane, places[lane], &raw[..bytes])?;
-        }
-        Ok(())
-    }))
+        scope.write_lanes(space, &places, mask, (&value, bytes))
+    })
 }
 
 fn copy(line: &Line) -> Result<Action, String> {

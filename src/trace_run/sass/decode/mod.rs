@@ -19,12 +19,14 @@ mod moves;
 mod predicate;
 mod rounding;
 mod shift;
+mod texture;
 mod vote;
 
 use crate::execute::Scope;
 use crate::sass::text::Line;
 
 pub(crate) use control::{Control, CtaBarrier};
+pub(crate) use rounding::half_to_single;
 
 /// What an instruction does to the lanes of a mask.
 pub(crate) type Action = Box<dyn Fn(&mut Scope<'_>, u32) -> Result<(), String> + Send + Sync>;
@@ -66,6 +68,7 @@ pub(crate) fn step(line: &Line) -> Step {
         atomic::find,
         vote::find,
         matrix::find,
+        texture::find,
     ];
     // The uniform datapath has the instructions of the others.
     let plain = name.strip_prefix('U').unwrap_or(name);

@@ -135,6 +135,11 @@ pub(super) fn from_half(bits: u16) -> f32 {
     f32::from_bits(value.to_bits() | sign)
 }
 
+/// The same of the lower half of `bits`.
+pub(crate) fn half_to_single(bits: u32) -> f32 {
+    from_half(super::half::halves(bits)[0])
+}
+
 /// The bfloat16 nearest to `value`, as bits.
 pub(super) fn to_brain(value: f32, rounding: Rounding) -> u16 {
     let bits = value.to_bits();

@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::{Action, Maker};
-use crate::execute::{high, low};
+use crate::execute::{high, low, view};
 use crate::sass::text::Line;
 
 pub(super) fn find(name: &str) -> Option<Maker> {
@@ -32,8 +32,10 @@ fn shf(line: &Line) -> Result<Action, String> {
     let (wraps, upper) = (line.has("W"), line.has("HI"));
     let most = if wide { 64 } else { 32 };
     Ok(Box::new(move |scope, mask| {
-        let (a, b, c) = (a.get(scope), b.get(scope), c.get(scope));
-        let value = std::array::from_fn(|i| {
+        view!(a, scope, a);
+        view!(b, scope, b);
+        view!(c, scope, c);
+        let value = scope.grid.vector.make(|i| {
             let by = if wraps { b[i] & (most - 1) } else { b[i].min(most) };
             let all = u64::from(c[i]) << 32 | u64::from(a[i]);
             let moved = funnel(all, by, left, signed);

@@ -1,0 +1,261 @@
+//! Textures and surfaces: what a coordinate reads, as NVIDIA's programming guide defines it.
+
+use super::lanes::{Scope, low};
+
+/// What coordinates outside of a texture read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AddressMode {
+    /// The texture repeats; coordinates from 0 to 1 only.
+    Wrap,
+    /// The nearest texel.
+    #[default]
+    Clamp,
+    /// The texture repeats and every other one is turned; coordinates from 0 to 1 only.
+    Mirror,
+    /// A constant.
+    Border,
+}
+
+/// What the bits of a channel are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChannelKind {
+    /// A whole number with a sign.
+    Signed,
+    /// A whole number.
+    #[default]
+    Unsigned,
+    /// A floating-point number.
+    Float,
+}
+
+/// The texels of a texture or surface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Texels {
+    /// Where the first one lies.
+    pub address: u64,
+    /// Bytes from a row to the next.
+    pub pitch: u64,
+    /// Texels of a row.
+    pub width: u64,
+    /// Rows; 0: there is one dimension.
+    pub height: u64,
+    /// Bits of each channel: 8, 16 or 32, after the last one 0.
+    pub bits: [u32; 4],
+    /// What they are.
+    pub kind: ChannelKind,
+}
+
+/// How a texture is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sampler {
+    /// For each dimension.
+    pub modes: [AddressMode; 2],
+    /// The four texels around a place are weighted.
+    pub linear: bool,
+    /// Whole numbers become numbers from 0 or -1 to 1.
+    pub scaled_reads: bool,
+    /// Coordinates go from 0 to 1.
+    pub normalised: bool,
+    /// What [`AddressMode::Border`] gives.
+    pub border: [f32; 4],
+}
+
+/// A texture, or a surface.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Texture {
+    /// What it consists of.
+    pub texels: Texels,
+    /// How it is read; surfaces make no use of it.
+    pub sampler: Sampler,
+}
+
+impl Texels {
+    /// Bytes of a texel.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.bits.iter().sum::<u32>() / 8)
+    }
+
+    /// Rows, of which there is at least one.
+    fn rows(&self) -> u64 {
+        self.height.max(1)
+    }
+
+    fn raw(
+        &self,
+        scope: &mut Scope<'_>,
+        lane: usize,
+        [x, y]: [u64; 2],
+    ) -> Result<[u32; 4], String> {
+        let place = self.address + y * self.pitch + x * self.bytes();
+        let mut bytes = [0; 16];
+        let length = usize::try_from(self.bytes()).unwrap_or(0).min(16);
+        scope.read_global(lane, place, &mut bytes[..length])?;
+        let (all, mut at) = (u128::from_le_bytes(bytes), 0);
+        Ok(self.bits.map(|bits| {
+            let value = if bits == 0 { 0 } else { all >> at & ((1_u128 << bits) - 1) };
+            at += bits;
+            low(u64::try_from(value).unwrap_or(0))
+        }))
+    }
+}
+
+/// Bits of weights after the point: NVIDIA gives them 9 bits, one of them before the point.
+const WEIGHT_STEPS: f32 = 256.0;
+
+impl Texture {
+    /// The channels that `lane` reads at `place`, which are coordinates as the kernel gives them.
+    pub(crate) fn sample(
+        &self,
+        scope: &mut Scope<'_>,
+        lane: usize,
+        place: [f32; 2],
+    ) -> Result<[u32; 4], String> {
+        let extent = [self.texels.width, self.texels.rows()];
+        let scaled = |axis: usize| match (self.texels.height, axis) {
+            (0, 1) => 0.5,
+            _ if self.sampler.normalised => place[axis] * float(extent[axis]),
+            _ => place[axis],
+        };
+        let place = [scaled(0), scaled(1)];
+        if !self.sampler.linear {
+            return self.texel(scope, lane, place.map(f32::floor));
+        }
+        let first = place.map(|one| (one - 0.5).floor());
+        let weight = |axis: usize| {
+            ((place[axis] - 0.5 - first[axis]) * WEIGHT_STEPS).round_ties_even() / WEIGHT_STEPS
+        };
+        let [a, b] = [weight(0), weight(1)];
+        let mut sum = [0.0; 4];
+        let corners = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
+        let weights = [(1.0 - a) * (1.0 - b), a * (1.0 - b), (1.0 - a) * b, a * b];
+        for ([x, y], weight) in corners.into_iter().zip(weights) {
+            // A texel without weight may lie in no row, as in a texture of one dimension.
+            if weight == 0.0 {
+                continue;
+            }
+            let texel = self.texel(scope, lane, [first[0] + x, first[1] + y])?;
+            for (sum, bits) in sum.iter_mut().zip(texel) {
+                *sum += weight * f32::from_bits(bits);
+            }
+        }
+        Ok(sum.map(f32::to_bits))
+    }
+
+    /// The channels of the texel of that number; a whole number may lie outside.
+    fn texel(&self, scope: &mut Scope<'_>, lane: usize, at: [f32; 2]) -> Result<[u32; 4], String> {
+        let extent = [self.texels.width, self.texels.rows()];
+        let inside = [0, 1].map(|axis| {
+            let mode = self.sampler.modes[axis];
+            index(at[axis], extent[axis], mode, self.sampler.normalised)
+        });
+        let [Some(x), Some(y)] = inside else { return Ok(self.sampler.border.map(f32::to_bits)) };
+        self.channels(scope, lane, [x, y])
+    }
+
+    /// The channels of the texel `index`; 0 outside.
+    pub(crate) fn fetch(
+        &self,
+        scope: &mut Scope<'_>,
+        lane: usize,
+        index: u32,
+    ) -> Result<[u32; 4], String> {
+        match u64::from(index) < self.texels.width {
+            true => self.channels(scope, lane, [index.into(), 0]),
+            false => Ok([0; 4]),
+        }
+    }
+
+    fn channels(
+        &self,
+        scope: &mut Scope<'_>,
+        lane: usize,
+        place: [u64; 2],
+    ) -> Result<[u32; 4], String> {
+        let raw = self.texels.raw(scope, lane, place)?;
+        Ok(std::array::from_fn(|channel| self.value(raw[channel], self.texels.bits[channel])))
+    }
+
+    /// The result for a channel of so many bits.
+    fn value(&self, raw: u32, bits: u32) -> u32 {
+        match (self.texels.kind, bits) {
+            (_, 0) => 0,
+            (ChannelKind::Float, 16) => crate::sass::half_to_single(raw).to_bits(),
+            (ChannelKind::Float, _) => raw,
+            (ChannelKind::Unsigned, _) if self.sampler.scaled_reads && bits < 32 => {
+                (float(raw.into()) / float((1 << bits) - 1)).to_bits()
+            }
+            (ChannelKind::Unsigned, _) => raw,
+            (ChannelKind::Signed, _) => {
+                let value = (raw << (32 - bits)).cast_signed() >> (32 - bits);
+                if !self.sampler.scaled_reads || bits >= 32 {
+                    return value.cast_unsigned();
+                }
+                let size = float(value.unsigned_abs().into()) / float((1 << (bits - 1)) - 1);
+                size.min(1.0).copysign(if value < 0 { -1.0 } else { 1.0 }).to_bits()
+            }
+        }
+    }
+}
+
+/// The number of the texel at `at` of `count`; none outside.
+fn index(at: f32, count: u64, mode: AddressMode, normalised: bool) -> Option<u64> {
+    let most = float(count - 1);
+    let size = float(count);
+    let found = match mode {
+        AddressMode::Border if at >= 0.0 && at <= most => at,
+        AddressMode::Border => return None,
+        AddressMode::Wrap if normalised => at.rem_euclid(size),
+        AddressMode::Mirror if normalised => {
+            let at = at.rem_euclid(2.0 * size);
+            if at < size { at } else { 2.0 * size - 1.0 - at }
+        }
+        AddressMode::Wrap | AddressMode::Mirror | AddressMode::Clamp => at,
+    };
+    // What is no number becomes 0.
+    Some(whole(found.max(0.0).min(most)))
+}
+
+#[allow(clippy::cast_precision_loss, reason = "sizes of textures are far below 2^24")]
+fn float(value: u64) -> f32 {
+    value as f32
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "inside a texture")]
+fn whole(value: f32) -> u64 {
+    value as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AddressMode, ChannelKind, Sampler, Texels, Texture, index};
+
+    #[test]
+    fn coordinates_outside_are_clamped_wrapped_mirrored_or_the_border() {
+        let at = |at, mode| index(at, 4, mode, true);
+        let all = [-1.0, 4.0, 5.0].map(|place| at(place, AddressMode::Wrap));
+        assert_eq!(all, [Some(3), Some(0), Some(1)]);
+        let all = [-1.0, 4.0, 5.0].map(|place| at(place, AddressMode::Mirror));
+        assert_eq!(all, [Some(0), Some(3), Some(2)]);
+        let all = [-1.0, 4.0, f32::NAN].map(|place| at(place, AddressMode::Clamp));
+        assert_eq!(all, [Some(0), Some(3), Some(0)]);
+        let all = [-1.0, 4.0, 3.0].map(|place| at(place, AddressMode::Border));
+        assert_eq!(all, [None, None, Some(3)]);
+        // Coordinates that are not normalised are clamped.
+        assert_eq!(index(5.0, 4, AddressMode::Wrap, false), Some(3));
+    }
+
+    #[test]
+    fn small_numbers_are_scaled_as_they_are_read() {
+        let texture = |kind| Texture {
+            texels: Texels { kind, ..Texels::default() },
+            sampler: Sampler { scaled_reads: true, ..Sampler::default() },
+        };
+        let signed = |raw| f32::from_bits(texture(ChannelKind::Signed).value(raw, 8));
+        assert_eq!([signed(0x80), signed(0x81), signed(0x7f)], [-1.0, -1.0, 1.0]);
+        let unsigned = |raw| f32::from_bits(texture(ChannelKind::Unsigned).value(raw, 8));
+        assert_eq!([unsigned(0), unsigned(51), unsigned(255)], [0.0, 0.2, 1.0]);
+        let half = texture(ChannelKind::Float).value(0x3c00, 16);
+        assert_eq!(f32::from_bits(half), 1.0);
+    }
+}

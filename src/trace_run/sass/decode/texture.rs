@@ -1,0 +1,281 @@
+//! Reads of textures, reads and writes of surfaces.
+
+use super::args::Args;
+use super::{Action, Maker};
+use crate::execute::{From, Lanes, Scope, Target, Texture, each};
+use crate::sass::operand::{Constant, Value};
+use crate::sass::text::Line;
+
+pub(super) fn find(name: &str) -> Option<Maker> {
+    Some(match name {
+        "TEX" => tex,
+        "TLD" => tld,
+        "SULD" => suld,
+        "SUST" => sust,
+        _ => return None,
+    })
+}
+
+/// The source of a texture's or surface's handle: a uniform register, or the bank and the place
+/// of a constant in words.
+fn handle(args: &mut Args<'_>) -> Result<From, String> {
+    let operand = args.next()?;
+    if let Value::Uniform(number) = operand.value {
+        args.number()?;
+        return Ok(From::Warp(number));
+    }
+    let bank = operand.integer().and_then(|bank| u8::try_from(bank).ok());
+    let bank = bank.ok_or("its handle is in a register of the threads, which is not known")?;
+    let offset = 4 * args.number()?;
+    Ok(From::Constant(Constant { bank, offset, register: None, uniform: None }))
+}
+
+fn texture(scope: &Scope<'_>, handle: From) -> Result<Texture, String> {
+    let number = handle.first(scope);
+    let found = usize::try_from(number).ok().and_then(|number| scope.grid.textures.get(number));
+    found.copied().flatten().ok_or_else(|| format!("{number:#x} is no texture or surface"))
+}
+
+/// The registers of the results: of the first two channels that are wanted, and of the others.
+struct Results {
+    targets: [Target; 2],
+    wanted: [bool; 4],
+}
+
+impl Results {
+    fn put(&self, scope: &mut Scope<'_>, mask: u32, values: &[Lanes; 4]) {
+        let wanted = values.iter().zip(self.wanted).filter(|(_, wanted)| *wanted);
+        for (place, (value, _)) in (0_u8..).zip(wanted) {
+            let target = self.targets[usize::from(place / 2)].plus(place % 2);
+            scope.put(target, mask, value);
+        }
+    }
+}
+
+/// What is read: results, coordinates, handle; `dimensions` of them.
+struct Read {
+    results: Results,
+    sources: Vec<From>,
+    handle: From,
+    dimensions: usize,
+}
+
+impl Read {
+    fn of(line: &Line) -> Result<Self, String> {
+        let mut args = Args::new(line);
+        let second = args.target()?;
+        let first = args.target()?;
+        let mut sources = Vec::new();
+        while matches!(args.peek().map(|one| &one.value), Some(Value::Register(_))) {
+            sources.push(args.int()?.from);
+        }
+        let handle = handle(&mut args)?;
+        let dimensions = match &args.next()?.value {
+            Value::Word(word) if word == "1D" => 1,
+            Value::Word(word) if word == "2D" => 2,
+            _ => return Err("only textures of one and two dimensions are known".into()),
+        };
+        let channels = if args.len() > 0 { args.number()? } else { 15 };
+        if args.len() > 0 {
+            return Err("this form is not known".into());
+        }
+        let wanted = [0, 1, 2, 3].map(|channel| channels >> channel & 1 == 1);
+        Ok(Self {
+            results: Results { targets: [first, second], wanted },
+            sources,
+            handle,
+            dimensions,
+        })
+    }
+
+    /// The sources of the coordinates. Where coordinates stand alone, each has its register; with
+    /// more values, and on later devices always, they follow each other from the first one on.
+    fn coordinates(&self, separate: bool) -> Result<[From; 2], String> {
+        match self.sources[..] {
+            [x, y] if separate && self.dimensions == 2 => Ok([x, y]),
+            [x, ..] => Ok([x, x.next()]),
+            [] => Err("it has no coordinates".into()),
+        }
+    }
+
+    /// Reads for each lane with `read`.
+    fn each(
+        &self,
+        scope: &mut Scope<'_>,
+        mask: u32,
+        mut read: impl FnMut(&mut Scope<'_>, &Texture, usize) -> Result<[u32; 4], String>,
+    ) -> Result<(), String> {
+        let mut values = [[0; 32]; 4];
+        if mask != 0 {
+            let texture = texture(scope, self.handle)?;
+            for lane in each(mask) {
+                let channels = read(scope, &texture, lane)?;
+                values.iter_mut().zip(channels).for_each(|(value, one)| value[lane] = one);
+            }
+        }
+        self.results.put(scope, mask, &values);
+        Ok(())
+    }
+}
+
+/// Refuses suffixes other than these.
+fn only(line: &Line, known: &[&str]) -> Result<(), String> {
+    let other = line.suffixes().find(|one| !known.contains(one));
+    other.map_or(Ok(()), |other| Err(format!("with {other} it is not known")))
+}
+
+fn tex(line: &Line) -> Result<Action, String> {
+    only(line, &["SCR", "LL", "LZ"])?;
+    let read = Read::of(line)?;
+    if read.dimensions != 2 || !(line.has("LL") || line.has("LZ")) {
+        return Err("this form is not known".into());
+    }
+    // A level follows the coordinates, of which there is but one here.
+    let [x, y] = read.coordinates(line.has("SCR") && line.has("LZ"))?;
+    Ok(Box::new(move |scope, mask| {
+        let (x, y) = (scope.get(x), scope.get(y));
+        read.each(scope, mask, |scope, texture, lane| {
+            texture.sample(scope, lane, [x[lane], y[lane]].map(f32::from_bits))
+        })
+    }))
+}
+
+fn tld(line: &Line) -> Result<Action, String> {
+    only(line, &["SCR", "LZ"])?;
+    let read = Read::of(line)?;
+    if read.dimensions != 1 {
+        return Err("only of one dimension it is known".into());
+    }
+    let [x, _] = read.coordinates(false)?;
+    Ok(Box::new(move |scope, mask| {
+        let x = scope.get(x);
+        read.each(scope, mask, |scope, texture, lane| texture.fetch(scope, lane, x[lane]))
+    }))
+}
+
+/// Where lanes of a surface go that are outside of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outside {
+    Fails,
+    Clamps,
+    Ignores,
+}
+
+/// An access to a surface.
+#[derive(Clone, Copy, Debug)]
+struct Surface {
+    x: From,
+    /// None: there is one dimension.
+    y: Option<From>,
+    bytes: u32,
+    outside: Outside,
+}
+
+impl Surface {
+    fn of(line: &Line, register: u8) -> Result<Self, String> {
+        only(
+            line,
+            &[
+                "D", "BA", "1D", "2D", "STRONG", "WEAK", "SM", "CTA", "GPU", "SYS", "TRAP", "IGN",
+                "U8", "S8", "U16", "S16", "64", "128",
+            ],
+        )?;
+        if !(line.has("D") && line.has("BA")) || line.has("S8") || line.has("S16") {
+            return Err("this form is not known".into());
+        }
+        let bytes = match () {
+            () if line.has("U8") => 1,
+            () if line.has("U16") => 2,
+            () if line.has("64") => 8,
+            () if line.has("128") => 16,
+            () => 4,
+        };
+        let outside = match () {
+            () if line.has("TRAP") => Outside::Fails,
+            () if line.has("IGN") => Outside::Ignores,
+            () => Outside::Clamps,
+        };
+        let x = From::Thread(register);
+        let y = line.has("2D").then(|| x.next());
+        Ok(Self { x, y, bytes, outside })
+    }
+
+    /// The address of `lane`; none outside.
+    fn place(
+        &self,
+        texture: &Texture,
+        lane: usize,
+        [x, y]: [&Lanes; 2],
+    ) -> Result<Option<u64>, String> {
+        let texels = &texture.texels;
+        let row = texels.width * texels.bytes();
+        let most = [row.saturating_sub(self.bytes.into()), texels.height.max(1) - 1];
+        let at = [x[lane], y[lane]].map(u32::cast_signed);
+        let [left, top] = [0, 1].map(|axis| u64::try_from(at[axis]).unwrap_or(0).min(most[axis]));
+        let inside = [left, top].map(i64::try_from) == at.map(|one| Ok(i64::from(one)));
+        match self.outside {
+            Outside::Fails if !inside => {
+                Err(format!("lane {lane}: byte {}, row {} is outside of the surface", at[0], at[1]))
+            }
+            Outside::Ignores if !inside => Ok(None),
+            Outside::Fails | Outside::Ignores | Outside::Clamps => {
+                Ok(Some(texels.address + top * texels.pitch + left))
+            }
+        }
+    }
+
+    fn coordinates(&self, scope: &Scope<'_>) -> [Lanes; 2] {
+        [scope.get(self.x), self.y.map_or([0; 32], |y| scope.get(y))]
+    }
+}
+
+fn suld(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let target = args.target()?;
+    let register = args.memory()?.register.ok_or("it has no coordinates")?;
+    let (surface, handle) = (Surface::of(line, register)?, handle(&mut args)?);
+    Ok(Box::new(move |scope, mask| {
+        let [x, y] = surface.coordinates(scope);
+        let mut values = [[0; 32]; 4];
+        for lane in each(mask) {
+            let texture = texture(scope, handle)?;
+            let mut bytes = [0; 16];
+            if let Some(place) = surface.place(&texture, lane, [&x, &y])? {
+                scope.read_global(lane, place, &mut bytes[..surface.bytes as usize])?;
+            }
+            for (value, word) in values.iter_mut().zip(bytes.as_chunks::<4>().0) {
+                value[lane] = u32::from_le_bytes(*word);
+            }
+        }
+        for (part, value) in (0..u8::try_from(surface.bytes.div_ceil(4)).unwrap_or(1)).zip(&values)
+        {
+            scope.put(target.plus(part), mask, value);
+        }
+        Ok(())
+    }))
+}
+
+fn sust(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let register = args.memory()?.register.ok_or("it has no coordinates")?;
+    let source = args.int()?.from;
+    let (surface, handle) = (Surface::of(line, register)?, handle(&mut args)?);
+    Ok(Box::new(move |scope, mask| {
+        let [x, y] = surface.coordinates(scope);
+        let values = [0, 1, 2, 3].map(|part| match u32::from(part) * 4 < surface.bytes {
+            true => scope.get(super::load::nth(source, part)),
+            false => [0; 32],
+        });
+        for lane in each(mask) {
+            let texture = texture(scope, handle)?;
+            let mut bytes = [0; 16];
+            for (word, value) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(&values) {
+                *word = value[lane].to_le_bytes();
+            }
+            if let Some(place) = surface.place(&texture, lane, [&x, &y])? {
+                scope.write_global(lane, place, &bytes[..surface.bytes as usize])?;
+            }
+        }
+        Ok(())
+    }))
+}
