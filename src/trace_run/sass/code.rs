@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use gpumodel_core::isa::{Instruction, Register, RegisterFile, traced_width};
 
+use super::control_bits::ControlBits;
 use super::decode::{Step, step};
 use super::operand::{Operand, Value};
 use super::text::{Guard, Line, lines};
@@ -23,6 +24,7 @@ pub struct Code {
     /// Opcodes with all their suffixes, each once.
     pub opcodes: Vec<String>,
     rows: Vec<Instruction>,
+    control_bits: Vec<ControlBits>,
     /// No register from this one on is used, but for the one that reads as zero.
     pub(crate) registers: usize,
     pub(crate) instructions: Vec<Decoded>,
@@ -41,8 +43,13 @@ impl Code {
     /// When the text is not that of `nvdisasm -hex`.
     pub fn read(text: &str, functions: &[Function]) -> Result<Self, RunError> {
         let lines = lines(text).map_err(RunError::Code)?;
-        let mut code =
-            Self { opcodes: Vec::new(), rows: Vec::new(), registers: 0, instructions: Vec::new() };
+        let mut code = Self {
+            opcodes: Vec::new(),
+            rows: Vec::new(),
+            control_bits: Vec::new(),
+            registers: 0,
+            instructions: Vec::new(),
+        };
         let mut numbers: HashMap<String, u32> = HashMap::new();
         for (index, line) in lines.iter().enumerate() {
             if line.pc != index as u64 * 16 {
@@ -63,6 +70,7 @@ impl Code {
             code.registers = code.registers.max(usize::from(last) + MOST_REGISTERS);
             let addressed = row.width > 0;
             code.rows.push(row);
+            code.control_bits.push(ControlBits::read(line.encoding));
             code.instructions.push(Decoded { guard: line.guard, addressed, step: step(line) });
         }
         Ok(code)
@@ -72,6 +80,12 @@ impl Code {
     #[must_use]
     pub fn rows(&self) -> &[Instruction] {
         &self.rows
+    }
+
+    /// Their control bits.
+    #[must_use]
+    pub fn control_bits(&self) -> &[ControlBits] {
+        &self.control_bits
     }
 
     /// The opcodes that cannot be executed, with their places.
