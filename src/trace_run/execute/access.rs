@@ -209,3 +209,62 @@ fn words<const BYTES: usize, const WORDS: usize>(bytes: [u8; BYTES]) -> [u32; WO
 fn spelled<const BYTES: usize, const WORDS: usize>(words: [u32; WORDS]) -> [u8; BYTES] {
     std::array::from_fn(|byte| words[byte / 4].to_le_bytes()[byte % 4])
 }
+
+#[cfg(test)]
+mod tests {
+    use gpumodel_core::units::to_u32;
+
+    use super::WarpAccess;
+    use crate::execute::vector::Vector;
+
+    /// Writes with an access, reads it back, and compares both with a loop over the lanes.
+    fn check<const WORDS: usize>(places: &[u64; 32], mask: u32, bytes: usize) {
+        let access = WarpAccess::new(places, mask, bytes, Vector::default()).unwrap();
+        let from: [[u32; 32]; WORDS] = std::array::from_fn(|part| {
+            std::array::from_fn(|lane| to_u32(0x0101_0101 * lane + part))
+        });
+        let lowest = usize::try_from(access.lowest()).unwrap();
+        let mut memory = vec![0xee_u8; 4096];
+        let mut expected = memory.clone();
+        for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
+            let all: Vec<u8> = from.iter().flat_map(|part| part[lane].to_le_bytes()).collect();
+            let at = usize::try_from(places[lane]).unwrap();
+            expected[at..at + bytes].copy_from_slice(&all[..bytes]);
+        }
+        access.write(&mut &mut memory[lowest..], &from).unwrap();
+        assert_eq!(memory, expected);
+        let mut into = [[0; 32]; WORDS];
+        access.read(&&memory[lowest..], &mut into).unwrap();
+        for lane in (0..32).filter(|lane| mask >> lane & 1 == 1) {
+            let at = usize::try_from(places[lane]).unwrap();
+            let all: Vec<u8> = into.iter().flat_map(|part| part[lane].to_le_bytes()).collect();
+            assert_eq!(all[..bytes], expected[at..at + bytes], "lane {lane}");
+        }
+        // Memory that ends too early is refused.
+        assert!(access.read(&&memory[lowest..lowest + access.span() - 1], &mut into).is_none());
+    }
+
+    #[test]
+    fn an_access_is_what_its_lanes_do_one_after_the_other() {
+        for mask in [u32::MAX, 0xffff, 1 << 31, 0x8421_1248] {
+            for (step, first) in [(1, 0), (0, 64), (3, 16), (31, 2)] {
+                let places = |bytes: u64| {
+                    std::array::from_fn(|lane| bytes * (first + lane as u64 * step % 97))
+                };
+                check::<1>(&places(1), mask, 1);
+                check::<1>(&places(2), mask, 2);
+                check::<1>(&places(4), mask, 4);
+                check::<2>(&places(8), mask, 8);
+                check::<4>(&places(16), mask, 16);
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_at_no_multiple_go_alone() {
+        let places = std::array::from_fn(|lane| 4 * lane as u64 + u64::from(lane == 5));
+        assert!(WarpAccess::new(&places, u32::MAX, 4, Vector::default()).is_none());
+        assert!(WarpAccess::new(&places, !(1 << 5), 4, Vector::default()).is_some());
+        assert!(WarpAccess::new(&places, 0, 4, Vector::default()).is_none());
+    }
+}

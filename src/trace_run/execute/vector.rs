@@ -161,3 +161,51 @@ impl WithSimd for MultiplyAdd<'_> {
         Some(out)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{SignChange, Vector, single_bits};
+
+    /// Bits of all kinds of numbers: infinite ones, tiny ones and what is no number among them.
+    fn draw(state: &mut u64) -> u32 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let bits = crate::execute::high(*state);
+        match bits % 7 {
+            0 => bits & 0x807f_ffff,
+            1 => bits | 0x7f80_0000,
+            _ => bits & 0x9fff_ffff | 0x2000_0000,
+        }
+    }
+
+    #[test]
+    fn a_fused_sum_is_the_same_in_the_vector_unit_and_out_of_it() {
+        let (vector, mut state) = (Vector::default(), 1);
+        let kept = SignChange { keep: u32::MAX, turn: 0 };
+        let turned = SignChange { keep: 0x7fff_ffff, turn: 0x8000_0000 };
+        for _ in 0..2000 {
+            let [a, b, c] = [(); 3].map(|()| std::array::from_fn(|_| draw(&mut state)));
+            // A vector unit without such an instruction says so.
+            let Some(value) = vector.multiply_add([&a, &b, &c], [kept, turned, kept]) else {
+                return;
+            };
+            for lane in 0..32 {
+                let (a, b) = (f32::from_bits(a[lane]), f32::from_bits(b[lane]));
+                let exact = f32::mul_add(a, -b.abs(), f32::from_bits(c[lane]));
+                assert_eq!(value[lane], single_bits(exact), "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_are_those_of_the_lanes_that_take_part() {
+        let vector = Vector::default();
+        let mut places: [u64; 32] = std::array::from_fn(|lane| 4096 + 4 * lane as u64);
+        assert_eq!(vector.bounds(&places, u32::MAX, 4)[3], 0);
+        assert_ne!(vector.bounds(&places, u32::MAX, 8)[3], 0);
+        places[7] = 1;
+        let [lowest, highest, all, _] = vector.bounds(&places, !(1 << 7) & !1, 4);
+        assert_eq!((lowest, highest, all & 3), (4100, 4096 + 31 * 4, 0));
+        assert_eq!(vector.bounds(&places, u32::MAX, 4)[0], 1);
+        assert_eq!(vector.mask(|lane| places[lane] == 1), 1 << 7);
+    }
+}
