@@ -71,7 +71,8 @@ pub(crate) fn corun_blocks(runs: &[CoRun]) -> Vec<Block> {
         blocks.push(Block::Text(MOVED.into()));
     }
     let begins = begins(&named);
-    let begins = begins.map(|(name, first)| (format!("first decision of {name}"), first.to_owned()));
+    let begins =
+        begins.map(|(name, first)| (format!("first decision of {name}"), first.to_owned()));
     blocks.push(Block::Facts(begins.collect()));
     for (note, schemes) in coruns(&names, runs) {
         blocks.push(Block::Text(format!("{schemes}: {}.", note.trim_end_matches('.'))));
