@@ -35,7 +35,7 @@ fn effort(app: &AppRecord) -> Option<String> {
 /// Share of the instructions from which on an assumption is named.
 const NAMED: f64 = 0.01;
 
-/// What at least a hundredth of the warp instructions of `app` leans on, most
+/// What is assumed of at least a hundredth of the warp instructions of `app`, most
 /// first; `None` without such.
 fn assumed(app: &AppRecord) -> Option<String> {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
@@ -49,7 +49,7 @@ fn assumed(app: &AppRecord) -> Option<String> {
     named.sort_by(|a, b| b.1.total_cmp(&a.1));
     let words: Vec<String> =
         named.iter().map(|(what, share)| format!("{what} {}", percent(Some(*share)))).collect();
-    (!words.is_empty()).then(|| format!("leans on: {}", words.join(", ")))
+    (!words.is_empty()).then(|| format!("assumed where the trace is silent: {}", words.join(", ")))
 }
 
 /// What was sampled of `app`, with the interval of its cycles; `None` when every
@@ -152,7 +152,7 @@ mod tests {
         };
         let kernels = vec![kernel(60), kernel(40)];
         let app = AppRecord { warp_instructions: 1000, kernels, ..AppRecord::default() };
-        assert_eq!(assumed(&app).unwrap(), "leans on: a 10 %");
+        assert_eq!(assumed(&app).unwrap(), "assumed where the trace is silent: a 10 %");
         assert_eq!(assumed(&AppRecord::default()), None);
     }
 

@@ -45,10 +45,34 @@ impl AppNames {
         self.0.get(name).map_or(name, String::as_str)
     }
 
-    /// Gives the applications of `records` their short names.
+    /// Gives the applications of `records` their short names, in sentences too.
     pub fn shorten(&self, records: &mut [Analysis]) {
         let mut rename = |name: &mut String| *name = self.short(name).to_owned();
         records.iter_mut().for_each(|record| each_name(record, &mut rename));
+        let mut say = |text: &mut String| *text = self.in_sentence(text);
+        records.iter_mut().for_each(|record| each_sentence(record, &mut say));
+    }
+
+    /// `text` with short names in place of whole ones.
+    fn in_sentence(&self, text: &str) -> String {
+        if !self.0.keys().any(|whole| text.contains(whole.as_str())) {
+            return text.to_owned();
+        }
+        let mut said = String::new();
+        let mut rest = text;
+        while let Some(letter) = rest.chars().next() {
+            let starts = said.chars().next_back().is_none_or(|before| !in_name(before));
+            let found = self.0.iter().filter(|(whole, _)| starts && stands_first(rest, whole));
+            // The longest: one name may be the start of another.
+            if let Some((whole, short)) = found.max_by_key(|(whole, _)| whole.len()) {
+                said.push_str(short);
+                rest = &rest[whole.len()..];
+            } else {
+                said.push(letter);
+                rest = &rest[letter.len_utf8()..];
+            }
+        }
+        said
     }
 }
 
@@ -85,6 +109,26 @@ fn each_name(record: &mut Analysis, each: &mut dyn FnMut(&mut String)) {
     }
 }
 
+/// Whether a name may go on with `letter`.
+fn in_name(letter: char) -> bool {
+    letter.is_alphanumeric() || ['/', '_', '-'].contains(&letter)
+}
+
+/// Whether `text` starts with `name`, and with no longer one.
+fn stands_first(text: &str, name: &str) -> bool {
+    let rest = text.strip_prefix(name).filter(|_| !name.is_empty());
+    rest.is_some_and(|rest| !rest.starts_with(in_name))
+}
+
+/// Calls `each` with every sentence of `record` that may name an application.
+fn each_sentence(record: &mut Analysis, each: &mut dyn FnMut(&mut String)) {
+    record.notes.iter_mut().for_each(&mut *each);
+    for run in &mut record.coruns {
+        run.notes.iter_mut().for_each(&mut *each);
+        run.decisions.iter_mut().for_each(|decision| each(&mut decision.reason));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{AppNames, with_short_names};
@@ -108,6 +152,16 @@ mod tests {
         assert_eq!(names, ["sgemm (silicon)", "bfs", "sgemm (rodinia)"]);
         let names: Vec<&str> = short.coruns[0].apps.iter().map(|app| app.app.as_str()).collect();
         assert_eq!(names, ["sgemm (silicon)", "bfs", "sgemm (rodinia)"]);
+    }
+
+    #[test]
+    fn sentences_have_the_names_of_the_tables() {
+        let mut long = record(&["apps/nn", "apps/nn-2", "a"]);
+        long.notes = vec!["apps/nn-2: late; apps/nn: done".into(), "my/apps/nn: other".into()];
+        long.coruns[0].notes = vec!["a: a part of apps/nn".into()];
+        let short = with_short_names(&long);
+        assert_eq!(short.notes, ["nn-2: late; nn: done", "my/apps/nn: other"]);
+        assert_eq!(short.coruns[0].notes, ["a: a part of nn"]);
     }
 
     #[test]

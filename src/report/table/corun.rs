@@ -42,7 +42,8 @@ pub fn corun(analysis: &Analysis, width: Option<usize>) -> String {
         text += &format!("\n{}", moved.terminal(width));
     }
     for (name, first) in begins(&runs) {
-        let _ = writeln!(text, "begins: {}: {}", brief(name, WHOLE), brief(first, WHOLE));
+        let (name, first) = (brief(name, WHOLE), brief(first, WHOLE));
+        let _ = writeln!(text, "first decision of {name}: {first}");
     }
     let short: Vec<String> = names.iter().map(|name| brief(name, WHOLE)).collect();
     for (note, schemes) in coruns(&short, &analysis.coruns) {
@@ -70,7 +71,8 @@ pub(crate) fn corun_blocks(runs: &[CoRun]) -> Vec<Block> {
         blocks.push(Block::Text(MOVED.into()));
     }
     let begins = begins(&named);
-    let begins = begins.map(|(name, first)| (format!("{name} begins with"), first.to_owned()));
+    let begins =
+        begins.map(|(name, first)| (format!("first decision of {name}"), first.to_owned()));
     blocks.push(Block::Facts(begins.collect()));
     for (note, schemes) in coruns(&names, runs) {
         blocks.push(Block::Text(format!("{schemes}: {}.", note.trim_end_matches('.'))));

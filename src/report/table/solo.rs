@@ -66,7 +66,7 @@ fn optional(text: &mut String, app: &AppRecord) {
     if let Some(fetch) = app.instruction_cache.filter(|fetch| fetch.inner_accesses > 0) {
         let _ = writeln!(
             text,
-            "  code: {} lines looked up, {} waited for, {} read from the L2",
+            "  instruction caches: {} lines read, {} of them waited for, {} from the L2",
             fetch.inner_accesses,
             fetch.inner_misses + fetch.inner_merged,
             fetch.outer_misses,
