@@ -50,20 +50,24 @@ fn recorded(bencher: Bencher<'_, '_>, name: &'static str) {
     measure(bencher, &kernel(name), true);
 }
 
+fn launch(name: &str, shared_bytes: u32, registers: u32) -> Launch {
+    Launch {
+        name: name.into(),
+        id: 1,
+        grid: Dim3::new(CTAS, 1, 1),
+        block: Dim3::new(THREADS, 1, 1),
+        shared_bytes,
+        registers,
+        ..Launch::default()
+    }
+}
+
 fn measure(bencher: Bencher<'_, '_>, kernel: &Kernel, records: bool) {
     let module = Module::read(CUBIN, BASE).unwrap();
     let code = Code::read(TEXT, &module.functions).unwrap();
     let memory = HostMemory::new(BASE, 4096 + 8 * (CTAS * THREADS) as usize);
     let function = module.functions.iter().find(|one| one.name == kernel.name).unwrap();
-    let launch = Launch {
-        name: kernel.name.into(),
-        id: 1,
-        grid: Dim3::new(CTAS, 1, 1),
-        block: Dim3::new(THREADS, 1, 1),
-        shared_bytes: function.shared_bytes,
-        registers: function.registers,
-        ..Launch::default()
-    };
+    let launch = launch(kernel.name, function.shared_bytes, function.registers);
     let request = LaunchRequest {
         launch: &launch,
         code: &code,
