@@ -30,8 +30,8 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     names.sort_by_key(|app| input.app_rank(app));
     layout.legend(&Entry::marks(&names));
     for (name, decision) in &found {
-        let reason = with_short_names(&decision.reason, &names);
-        layout.note(&format!("{name}, cycle {}: {reason}.", grouped(decision.cycle)));
+        let (cycle, reason) = (grouped(decision.cycle), &decision.reason);
+        layout.note(&format!("{name}, cycle {cycle}: {reason}."));
         layout.skip(3.0);
         panel(&mut layout, decision, &names);
     }
@@ -40,16 +40,6 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let full = if any { "full, with a dashed line: chosen" } else { "none was chosen" };
     layout.note(&format!("Each as a share of its largest speed; open marks: sampled; {full}."));
     Ok(layout.finish(&input.footer()).with_csv(table(&found)))
-}
-
-/// `reason` with applications called as in `apps`, as far as those are the ends of their names.
-fn with_short_names(reason: &str, apps: &[&str]) -> String {
-    let short = |word: &str| {
-        let name = word.trim_end_matches([',', ';', ':', '.']);
-        let known = apps.iter().find(|app| **app == last_component(name));
-        known.map_or(word.to_owned(), |app| format!("{app}{}", &word[name.len()..]))
-    };
-    reason.split(' ').map(short).collect::<Vec<_>>().join(" ")
 }
 
 /// The decision of `run` that knows most applications, the first of equal ones.
@@ -138,14 +128,8 @@ fn table(found: &[(&String, &DecisionRecord)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{points, with_short_names};
+    use super::points;
     use crate::results::CurveRecord;
-
-    #[test]
-    fn a_reason_has_the_names_of_the_figure() {
-        let reason = "1 of samples/a, 2 of x/samples/b; others";
-        assert_eq!(with_short_names(reason, &["a", "b"]), "1 of a, 2 of b; others");
-    }
 
     #[test]
     fn points_are_those_that_were_sampled() {

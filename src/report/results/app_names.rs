@@ -132,7 +132,7 @@ fn each_sentence(record: &mut Analysis, each: &mut dyn FnMut(&mut String)) {
 #[cfg(test)]
 mod tests {
     use super::{AppNames, with_short_names};
-    use crate::results::{Analysis, AppRecord, CoRun, CoRunApp};
+    use crate::results::{Analysis, AppRecord, CoRun, CoRunApp, DecisionRecord};
 
     fn record(apps: &[&str]) -> Analysis {
         let solo = apps.iter().map(|app| AppRecord { app: (*app).into(), ..AppRecord::default() });
@@ -159,9 +159,12 @@ mod tests {
         let mut long = record(&["apps/nn", "apps/nn-2", "a"]);
         long.notes = vec!["apps/nn-2: late; apps/nn: done".into(), "my/apps/nn: other".into()];
         long.coruns[0].notes = vec!["a: a part of apps/nn".into()];
+        let reason = "1 of apps/nn, 2 of apps/nn-2; others".into();
+        long.coruns[0].decisions = vec![DecisionRecord { reason, ..DecisionRecord::default() }];
         let short = with_short_names(&long);
         assert_eq!(short.notes, ["nn-2: late; nn: done", "my/apps/nn: other"]);
         assert_eq!(short.coruns[0].notes, ["a: a part of nn"]);
+        assert_eq!(short.coruns[0].decisions[0].reason, "1 of nn, 2 of nn-2; others");
     }
 
     #[test]

@@ -102,6 +102,7 @@ impl Code {
 
 /// Registers from the named one on that an instruction uses, at most.
 const MOST_REGISTERS: usize = 16;
+
 /// Instructions that write no general register though their first operand is one.
 const NO_DESTINATION: &[&str] = &[
     "ST", "STG", "STS", "STL", "RED", "REDG", "LDGSTS", "BRX", "RET", "CALL", "WARPSYNC", "R2P",
