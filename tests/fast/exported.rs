@@ -269,13 +269,13 @@ fn schemes_with_many_settings_stay_on_a_page() {
 }
 
 /// Figures that show neither applications nor schemes one after the other, or one of each.
-const UNORDERED: [&str; 4] = ["interference", "slice-surface", "correlation", "timeline"];
+const UNORDERED: [&str; 3] = ["interference", "correlation", "timeline"];
 
 /// Figures of which the record has one application.
 const OF_ONE: [&str; 3] = ["residence", "issue-slots", "activity"];
 
 /// Figures that show applications one after the other.
-const OF_APPS: [&str; 14] = [
+const OF_APPS: [&str; 15] = [
     "stalls",
     "roofline",
     "traffic",
@@ -290,6 +290,7 @@ const OF_APPS: [&str; 14] = [
     "ctas",
     "app-time",
     "slice-speed",
+    "slice-surface",
 ];
 
 #[test]

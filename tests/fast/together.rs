@@ -55,7 +55,7 @@ fn normalized_bars_are_shares_of_the_baseline_s() {
     assert_eq!(share("GMEAN", "spatial"), Some(0.5));
     let words: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
     assert!(words.contains(&"2.08".to_string()), "the mean is written: {words:?}");
-    assert!(words.iter().any(|text| text.contains("1 of 3 mixes lack")), "{words:?}");
+    assert!(words.iter().any(|text| text.contains("1 of 3 mixes lacks")), "{words:?}");
     // Bars of left-over are as high as each other, those of 4.0 four times as high.
     let (base, other) = (bars(&drawing, BLUE), bars(&drawing, VERMILION));
     assert_eq!((base.len(), other.len()), (4, 4));

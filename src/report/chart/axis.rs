@@ -207,15 +207,18 @@ fn ticks_across(canvas: &Canvas, area: &Area, scale: &Scale) -> Vec<(f64, String
     })
 }
 
-/// Draws grid lines and ticks of the horizontal `scale` of `area` without labels: of a panel
-/// above one that has them.
+/// Draws grid lines and ticks of the horizontal `scale` of `area` without labels: of an area
+/// right above the one of the same panel that has them.
 pub(crate) fn ticks(canvas: &mut Canvas, area: &Area, scale: &Scale) {
     let ticks = ticks_across(canvas, area, scale);
     ticks.iter().for_each(|(value, _)| tick_across(canvas, area, scale.at(*value)));
 }
 
+/// Height of a horizontal axis without a title.
+pub(crate) const AXIS_HEIGHT: f64 = 17.0;
+
 /// Draws the horizontal axis of `scale` below `area`: grid lines within it, tick
-/// labels and `title` beneath. Takes 33 units of height; without a title 17.
+/// labels and `title` beneath. Takes 33 units of height; without a title [`AXIS_HEIGHT`].
 pub(crate) fn across(canvas: &mut Canvas, area: &Area, scale: &Scale, title: &str) {
     for (value, label) in ticks_across(canvas, area, scale) {
         let x = scale.at(value);

@@ -22,7 +22,7 @@ pub use layout::Drawing;
 pub use sheet::{Sheet, Width};
 
 pub(crate) use area::Placement;
-pub(crate) use axis::{Scale, across, counts, down, outline, ticks};
+pub(crate) use axis::{AXIS_HEIGHT, Scale, across, counts, down, outline, ticks};
 pub(crate) use bars::{BarRow, Bars, Cluster, highest};
 pub(crate) use canvas::{LINES, Label, LineLook};
 pub(crate) use heat::{Shades, explain, heads, shaded};

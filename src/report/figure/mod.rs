@@ -403,7 +403,9 @@ fn means<V: IntoIterator<Item = f64>>(
 /// Says how many of `all` mixes lack something, where some do.
 fn partial(layout: &mut Layout, lacking: usize, all: usize, what: &str) {
     if lacking > 0 {
-        layout.note(&format!("{lacking} of {all} mixes lack {what} are over those that have it."));
+        let lack = if lacking == 1 { "lacks" } else { "lack" };
+        layout
+            .note(&format!("{lacking} of {all} mixes {lack} {what} are over those that have it."));
     }
 }
 

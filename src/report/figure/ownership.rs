@@ -217,7 +217,7 @@ impl Division {
 }
 
 impl Panel<'_> {
-    /// Draws both areas of a scheme; the axis is below those of the last.
+    /// Draws both areas of a scheme above its axis, which has a title below the last.
     fn draw(&self, layout: &mut Layout, totals: Totals, (left, end): (f64, u64), last: bool) {
         let top = layout.top();
         let kinds = [
@@ -234,8 +234,8 @@ impl Panel<'_> {
             layout.skip(if place == 0 { 0.0 } else { ABOVE });
             let area = layout.plot(left, RIGHT, layout.chosen(kind.height));
             let time = Scale::linear(0.0, float(end), area.x, area.right());
-            if last && place + 1 == shown {
-                across(&mut layout.canvas, &area, &time, "cycle");
+            if place + 1 == shown {
+                across(&mut layout.canvas, &area, &time, if last { "cycle" } else { "" });
             } else {
                 ticks(&mut layout.canvas, &area, &time);
             }
@@ -249,7 +249,7 @@ impl Panel<'_> {
         let at = (left - NUMBERS, f64::midpoint(top, layout.top()));
         let room = (left - NUMBERS - 8.0, layout.top() - top);
         left_of(&mut layout.canvas, &self.name, at, room);
-        layout.skip(if last { 36.0 } else { 0.0 });
+        layout.skip(if last { 36.0 } else { AXIS_HEIGHT - 6.0 });
     }
 
     /// Fills an area with the parts of a kind.

@@ -5,11 +5,11 @@ pub(super) use super::{
     baseline, chosen, decision_ticks, ensure, means, metric, partial, repeated,
 };
 pub(super) use crate::chart::{
-    Anchor, Area, BarRow, Bars, Cluster, Colour, CountPlot, Entry, Fill, HATCHED, INK, LABEL,
-    LINES, Label, Layout, Marker, NOTE, PAPER, POINT_LOOKS, Panel, Placement, RANKED, REST, Ranks,
-    SOFT_INK, Scale, Shades, Sheet, Swatch, across, counts, down, explain, fit, fit_heavy, heads,
-    heavy_width, highest, left_of, lines_height, lines_of, name_room, outline, panels, shaded,
-    text_width, ticks, write_left,
+    AXIS_HEIGHT, Anchor, Area, BarRow, Bars, Cluster, Colour, CountPlot, Entry, Fill, HATCHED, INK,
+    LABEL, LINES, Label, Layout, Marker, NOTE, PAPER, POINT_LOOKS, Panel, Placement, RANKED, REST,
+    Ranks, SOFT_INK, Scale, Shades, Sheet, Swatch, across, counts, down, explain, fit, fit_heavy,
+    heads, heavy_width, highest, left_of, lines_height, lines_of, name_room, outline, panels,
+    shaded, text_width, ticks, write_left,
 };
 pub(super) use crate::format::{
     bytes, csv, decimals, float, grouped, percent, plain_name, precise, ratio, row, short,

@@ -122,16 +122,12 @@ impl<'a> QueueTimeline<'a> {
         for (index, (name, run)) in self.runs.iter().take(SCHEMES).enumerate() {
             let area = layout.plot(left, RIGHT, height);
             let time = Scale::linear(0.0, float(self.end), area.x, area.right());
-            if index == last {
-                across(&mut layout.canvas, &area, &time, "cycle");
-            } else {
-                ticks(&mut layout.canvas, &area, &time);
-            }
+            across(&mut layout.canvas, &area, &time, if index == last { "cycle" } else { "" });
             let at = (left - NUMBERS, area.y + area.height / 2.0);
             left_of(&mut layout.canvas, name, at, (left - NUMBERS - 8.0, area.height));
             draw(layout, run, &area, &time);
             outline(&mut layout.canvas, &area);
-            layout.skip(if index == last { 36.0 } else { 8.0 });
+            layout.skip(if index == last { 36.0 } else { 8.0 + AXIS_HEIGHT });
         }
         if self.queues > 1 {
             layout.note(&format!("One of {} queues; --queue NAME shows another.", self.queues));

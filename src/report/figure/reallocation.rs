@@ -10,7 +10,7 @@ const MIXES: usize = 48;
 const LABELLED: usize = 30;
 
 /// What is missing where no epoch is known.
-const MISSING: &str = "no run tells of a look of a scheme that owns memory channels; run `gpumodel analyze A B --scheme ugpu:epoch=N --until cycles=M --json FILE` with M of several N";
+const MISSING: &str = "no run has epochs of a scheme that owns memory channels; run `gpumodel analyze A B --scheme ugpu:epoch=N --until cycles=M --json FILE` with M of several N";
 
 /// Shares of the epochs of one run, by application; empty: the record does not say.
 type Epochs = Vec<Vec<f64>>;

@@ -63,13 +63,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         layout.skip(5.0);
         let area = layout.plot(left, RIGHT, division.row_height * float(division.rows));
         let time = Scale::linear(0.0, float(end), area.x, area.right());
-        if index == last {
-            across(&mut layout.canvas, &area, &time, "cycle");
-        } else {
-            ticks(&mut layout.canvas, &area, &time);
-        }
+        across(&mut layout.canvas, &area, &time, if index == last { "cycle" } else { "" });
         panel.draw(&mut layout, &division, &area, &time);
-        layout.skip(if index == last { 36.0 } else { 5.0 });
+        layout.skip(if index == last { 36.0 } else { 1.0 + AXIS_HEIGHT });
     }
     layout.note("Rows are SMs, divided as their resident CTAs are; ticks above: decisions.");
     Ok(layout.finish(&input.footer()).with_csv(table(&panels)))

@@ -34,16 +34,13 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         let places = places(rows, left);
         let area = layout.plot(left, RIGHT, places.last().map_or(0.0, |last| last.1) + 4.0);
         let scale = Scale::linear(0.0, 1.0, area.x, area.right());
-        if index == last {
-            across(&mut layout.canvas, &area, &scale, "share of scheduler slot-cycles");
-        } else {
-            ticks(&mut layout.canvas, &area, &scale);
-        }
+        let title = if index == last { "share of scheduler slot-cycles" } else { "" };
+        across(&mut layout.canvas, &area, &scale, title);
         for (row, (from, to)) in rows.iter().zip(places) {
             draw_row(&mut layout, row, &causes, &area, area.y + f64::midpoint(from, to));
         }
         outline(&mut layout.canvas, &area);
-        layout.skip(if index == last { 38.0 } else { 8.0 });
+        layout.skip(if index == last { 38.0 } else { 6.0 + AXIS_HEIGHT });
     }
     Ok(layout.finish(&input.footer()).with_csv(table(&blocks)))
 }

@@ -29,13 +29,9 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     for (index, (run, name)) in runs.iter().zip(&names).enumerate() {
         let area = layout.plot(left, RIGHT, LANE * float(run.apps.len()) + 8.0);
         let time = Scale::linear(0.0, float(end), area.x, area.right());
-        if index == last {
-            across(&mut layout.canvas, &area, &time, "cycle");
-        } else {
-            ticks(&mut layout.canvas, &area, &time);
-        }
+        across(&mut layout.canvas, &area, &time, if index == last { "cycle" } else { "" });
         band(&mut layout, (run, &apps[index], name, places), &area, &time);
-        layout.skip(if index == last { 36.0 } else { 6.0 });
+        layout.skip(if index == last { 36.0 } else { 4.0 + AXIS_HEIGHT });
     }
     layout.note("Ticks above a band: decisions of the scheme. ×: slowdown against running alone.");
     Ok(layout.finish(&input.footer()))

@@ -16,14 +16,15 @@ const MAPS: usize = 4;
 /// What is missing where no pair ran on slices of several sizes.
 const MISSING: &str = "no two applications ran on slices of several sizes; run `gpumodel analyze A B --machine ugpu --scheme bp:sms=20:channels=16,bp:sms=20:channels=24,… --until cycles=N --window N --json FILE`";
 
-/// One pair: its throughput by what the first has.
+/// One pair: its throughput by what one of its applications has.
 struct Map {
     mix: String,
+    /// That application: the first of the pair, or of the order that was asked for.
     first: String,
     sms: Vec<u64>,
     channels: Vec<u64>,
     points: Vec<Point>,
-    /// Runs whose first application had a slice as large as one of the points.
+    /// Runs in which that application had a slice as large as one of the points.
     repeats: usize,
 }
 
@@ -57,7 +58,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
 fn maps(input: &FigureInput<'_>) -> Vec<Map> {
     let records = input.mixes().unwrap_or_default();
     let named = mix_names(&records).into_iter().zip(&records);
-    named.filter_map(|(mix, record)| Map::of(mix, &record.coruns)).collect()
+    named.filter_map(|(mix, record)| Map::of(input, mix, &record.coruns)).collect()
 }
 
 impl Point {
@@ -68,16 +69,17 @@ impl Point {
 
 impl Map {
     /// `None` where two applications did not run on slices of at least two sizes.
-    fn of(mix: String, runs: &[CoRun]) -> Option<Self> {
+    fn of(input: &FigureInput<'_>, mix: String, runs: &[CoRun]) -> Option<Self> {
         let sized = |run: &&CoRun| {
             let set = |key: &str| run.parameters.contains_key(key);
             let reported = run.stp > 0.0 && run.stp.is_finite();
             run.apps.len() == 2 && set("sms") && set("channels") && reported
         };
+        let place = input.places(runs.iter().find(sized)?)[0];
         let owned = |run: &CoRun| {
-            let (app, first) = (&run.apps[0], run.decisions.first());
+            let (app, first) = (&run.apps[place], run.decisions.first());
             // At the end the last application may have everything.
-            let slice = first.and_then(|first| first.slice(0));
+            let slice = first.and_then(|first| first.slice(place));
             let (sms, channels) = slice.unwrap_or((app.sms, app.channels));
             let point = Point { sms, channels, stp: run.stp, antt: run.antt };
             (sms > 0 && channels > 0).then_some(point)
@@ -89,7 +91,7 @@ impl Map {
                 points.push(*point);
             }
         }
-        let first = runs.iter().find(sized)?.apps[0].app.clone();
+        let first = runs.iter().find(sized)?.apps[place].app.clone();
         let sorted = |of: fn(&Point) -> u64| {
             points.iter().map(of).collect::<BTreeSet<u64>>().into_iter().collect::<Vec<_>>()
         };

@@ -154,7 +154,7 @@ fn activity(layout: &mut Layout, input: &FigureInput<'_>, app: &AppRecord, end: 
     let instructions = resampled(&app.timeline, end, |i| float(i.warp_instructions));
     let sectors = resampled(&app.timeline, end, |i| float(i.dram_sectors) * bytes);
     curve(layout, &instructions, end, "warp IPC", "", Fill::of(0).colour);
-    layout.skip(12.0);
+    layout.skip(6.0 + AXIS_HEIGHT);
     curve(layout, &sectors, end, unit, "cycle", Fill::of(5).colour);
     layout.skip(36.0);
 }
@@ -164,11 +164,7 @@ fn curve(layout: &mut Layout, values: &[f64], end: u64, title: &str, axis: &str,
     let most = values.iter().copied().fold(0.0, f64::max);
     let time = Scale::linear(0.0, float(end), area.x, area.right());
     let level = Scale::from_zero(most, area.bottom(), area.y);
-    if axis.is_empty() {
-        ticks(&mut layout.canvas, &area, &time);
-    } else {
-        across(&mut layout.canvas, &area, &time, axis);
-    }
+    across(&mut layout.canvas, &area, &time, axis);
     down(&mut layout.canvas, &area, &level, title, 12.0);
     let step = area.width / float(values.len());
     let mut points = vec![(area.x, area.bottom())];
