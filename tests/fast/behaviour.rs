@@ -99,6 +99,7 @@ fn the_default_machine_is_that_of_the_environment_else_of_the_config_file() {
     };
     let (code, said) = machine(None);
     assert!(code == Some(2) && said.contains("--machine <M,…>"), "{said}");
+    assert!(said.contains("tip: `gpumodel machine list`") && said.contains("GPUMODEL_MACHINE"));
     assert!(machine(Some("gtx-1080")).1.contains("sgemm on gtx-1080: "));
     fs::create_dir_all(place.path("config/gpumodel")).unwrap();
     let config = place.path("config/gpumodel/config.toml");
@@ -219,6 +220,13 @@ fn a_foreign_folder_or_file_is_spared_unless_forced() {
     assert_eq!(fs::read_to_string(place.path("mine/notes")).unwrap(), "mine");
     let again = run(&root, &[&analyze[..], &["-o", "mine"]].concat());
     assert_eq!(again.0, Some(0), "it is ours by now: {}", again.2);
+}
+
+#[test]
+fn a_folder_of_folders_of_traces_names_them() {
+    let place = place();
+    let (code, _, said) = run(&place.path("."), &["analyze", "silicon", "-m", "v100"]);
+    assert!(code == Some(2) && said.contains("; there are some in silicon/sgemm"), "{said}");
 }
 
 #[test]

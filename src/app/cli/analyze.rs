@@ -107,7 +107,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
     /// Lets copies take time, over the link that the machine describes: latency, then bytes at
-    /// its bandwidth; those of a stream run beside kernels of others. The same as --set
+    /// its bandwidth; kernels of other streams run meanwhile. The same as --set
     /// link.copies=true
     #[arg(long)]
     copies: bool,

@@ -33,6 +33,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use output::{Verbosity, alert, detail, message};
@@ -96,13 +97,27 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The error; where a machine is missing, with what names one for every command.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(options)) => options.iter().any(|o| o.starts_with("--machine")),
+        _ => false,
+    };
+    if missing && error.kind() == ErrorKind::MissingRequiredArgument {
+        let tip = "`gpumodel machine list` names machines; GPUMODEL_MACHINE or the config file sets a default";
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
+}
+
 /// Reads the command line; bad usage ends the program.
 fn arguments(machine: Option<&DefaultMachine>) -> Arguments {
     let mut command = Arguments::command();
     if let Some(machine) = machine {
         command = machine.apply(command);
     }
-    let matches = command.get_matches();
+    let matches = command.try_get_matches().unwrap_or_else(|error| with_tip(error).exit());
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let verbosity = match (arguments.quiet, arguments.verbose) {
         (true, _) => Verbosity::Quiet,
@@ -141,11 +156,23 @@ fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
 }
 
 fn report(error: &(dyn Error + 'static)) {
-    alert(format_args!("error: {error}"));
+    let mut texts = vec![error.to_string()];
     let mut cause = error.source();
     while let Some(inner) = cause {
-        alert(format_args!("  because: {inner}"));
+        texts.push(inner.to_string());
         cause = inner.source();
+    }
+    // A cause that repeats what it causes and says more stands for both.
+    texts.dedup_by(|inner, outer| {
+        let repeats = inner.starts_with(outer.as_str());
+        if repeats {
+            std::mem::swap(inner, outer);
+        }
+        repeats
+    });
+    for (place, text) in texts.iter().enumerate() {
+        let before = if place == 0 { "error" } else { "  because" };
+        alert(format_args!("{before}: {text}"));
     }
     if let Some(how) = interrupt::after_error() {
         alert(how);

@@ -331,15 +331,14 @@ fn present(path: &Path) -> Option<PathBuf> {
 /// Whether the folder has no traces of its own but a folder of them, as the scripts of Accel-Sim
 /// leave it.
 pub(super) fn holds_only_traces(folder: &Path) -> bool {
-    let inner = folder.join(FOLDER);
-    let own = |name: &str| name.starts_with(LIST) || form(name).is_some();
-    let names = |folder: &Path| {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
-    };
-    inner.is_dir()
-        && !names(folder).iter().any(|name| own(name))
-        && names(&inner).iter().any(|name| own(name))
+    !holds_traces(folder) && holds_traces(&folder.join(FOLDER))
+}
+
+/// Whether a list or a trace is in the folder itself.
+fn holds_traces(folder: &Path) -> bool {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.any(|name| name.starts_with(LIST) || form(&name).is_some())
 }
 
 /// What to say of a folder without traces that has the entries `names`: folders below it that
@@ -348,7 +347,7 @@ fn without_traces(folder: &Path, names: &[OsString]) -> String {
     let below: Vec<String> = names
         .iter()
         .map(|name| folder.join(name))
-        .filter(|inner| holds_only_traces(inner))
+        .filter(|inner| holds_traces(inner) || holds_only_traces(inner))
         .map(|inner| inner.display().to_string())
         .collect();
     let text = format!(
