@@ -89,6 +89,7 @@ pub(crate) fn statics(opcodes: &[String], code: &[Instruction]) -> Vec<Static> {
             width: one.width,
             immediates: one.immediates.clone(),
             line: one.line,
+            control: one.control,
         })
         .collect()
 }
@@ -236,6 +237,7 @@ mod tests {
             width,
             immediates: Box::new([0]),
             line: None,
+            control: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::units::Dim3;
 
-use super::Register;
+use super::{ControlBits, Register};
 
 /// One static instruction: what every execution of it shares.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +23,8 @@ pub struct Instruction {
     pub immediates: Box<[i64]>,
     /// Source line; `None` where the trace has no line information.
     pub line: Option<u32>,
+    /// What the compiler decided about its issue; `None` where the trace does not have it.
+    pub control: Option<ControlBits>,
 }
 
 impl Instruction {
@@ -68,6 +70,14 @@ pub struct Code {
     pub instructions: Vec<Instruction>,
     /// Segments; warps' paths are sequences of indices into this table.
     pub segments: Vec<Segment>,
+}
+
+impl Code {
+    /// Whether the trace has control bits of its instructions.
+    #[must_use]
+    pub fn has_control_bits(&self) -> bool {
+        self.instructions.iter().any(|one| one.control.is_some())
+    }
 }
 
 /// One kernel launch as its trace header states it.

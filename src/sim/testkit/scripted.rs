@@ -383,6 +383,7 @@ pub(crate) fn append(code: &mut Code, lines: &[Line]) -> u32 {
             width: line.width,
             immediates: line.immediates.into(),
             line: None,
+            control: None,
         });
     }
     to_u32(code.segments.len() - 1)
