@@ -92,6 +92,16 @@ impl Scope<'_> {
             }
             Control::Sync { mask: of } => self.sync(*of, next, mask),
             Control::Barrier(barrier) => self.cta_barrier(barrier, next, mask)?,
+            Control::ClusterArrive => {
+                self.warp.splits[0].at = next;
+                self.warp.at_cluster |= mask;
+            }
+            Control::ClusterWait => {
+                self.warp.splits[0].at = next;
+                if self.warp.at_cluster & mask != 0 && self.grid.in_cluster() {
+                    self.warp.splits[0].wait = Wait::Cluster;
+                }
+            }
             Control::Yield => {
                 self.warp.splits[0].at = next;
                 self.warp.splits.rotate_left(1);
@@ -260,7 +270,7 @@ impl Warp {
             self.splits.iter().filter(|s| kind(s.wait, wait)).fold(0, |all, s| all | s.mask)
         };
         match wait {
-            Wait::Ready | Wait::Cta(_) => false,
+            Wait::Ready | Wait::Cta(_) | Wait::Cluster => false,
             Wait::Converge(_, joined) => {
                 let same = |one: Wait, other: Wait| match (one, other) {
                     (Wait::Converge(a, x), Wait::Converge(b, y)) => a == b && x == y,

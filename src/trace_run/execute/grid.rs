@@ -11,6 +11,7 @@ use gpumodel_trace::{LaunchRecorder, WarpRecord};
 use rayon::prelude::*;
 
 use super::buffer::{Buffer, Written};
+use super::cluster;
 use super::cta::{Cta, Slice};
 use super::lanes::Lanes;
 use super::memory::{LOCAL_WINDOW, Memory, SHARED_WINDOW};
@@ -38,6 +39,12 @@ const WORKSPACE: [usize; 2] = [0x8c, 0x90];
 /// The same from compute capability 9 on, where parameters begin here.
 const LATE_WORKSPACE: [usize; 2] = [0x44, 0x48];
 const LATE_PARAMETERS: u32 = 0x210;
+/// The same: whether there are clusters, their CTAs in each direction, the reciprocals of these,
+/// and all CTAs of one.
+const IS_CLUSTER: usize = 0x140;
+const CLUSTER: usize = 0x144;
+const CLUSTER_RECIPROCAL: usize = 0x150;
+const CLUSTER_CTAS: usize = 0x188;
 /// Bytes that a cooperative launch needs for its barrier.
 pub const WORKSPACE_BYTES: u64 = 64;
 /// Most constant banks.
@@ -61,6 +68,8 @@ pub struct LaunchRequest<'a> {
     /// All CTAs are there at once, and [`WORKSPACE_BYTES`] zero bytes of device memory lie here
     /// for their barrier; 0 for other launches.
     pub cooperative: u64,
+    /// CTAs of a cluster; of the launches without clusters one.
+    pub cluster: Dim3,
     /// Textures and surfaces, each at the number that is its handle.
     pub textures: &'a [Option<Texture>],
     /// CTAs may run together on so many threads; results do not depend on it.
@@ -78,6 +87,7 @@ pub struct Grid<'a> {
     pub(crate) local_bytes: usize,
     pub(crate) vector: Vector,
     pub(crate) textures: &'a [Option<Texture>],
+    cluster: Dim3,
     /// Per warp of a CTA: the position of each thread.
     pub(crate) threads: Vec<[Lanes; 3]>,
     /// What warps that have ended leave for others.
@@ -107,6 +117,7 @@ impl<'a> Grid<'a> {
             local_bytes: usize::try_from(local).unwrap_or(0),
             vector: Vector::default(),
             textures: request.textures,
+            cluster: request.cluster,
             threads: threads(launch.block),
             spare: Mutex::default(),
         };
@@ -122,6 +133,9 @@ impl<'a> Grid<'a> {
         let [upper, lower] = if late { LATE_WORKSPACE } else { WORKSPACE };
         grid.banks[0][upper..][..4].copy_from_slice(&place[4..]);
         grid.banks[0][lower..][..4].copy_from_slice(&place[..4]);
+        if late {
+            grid.say_cluster();
+        }
         grid
     }
 
@@ -141,6 +155,48 @@ impl<'a> Grid<'a> {
         let top = u32::try_from(self.local_bytes).unwrap_or(0);
         bank[STACK..][..4].copy_from_slice(&top.to_le_bytes());
         bank[base..][..parameters.len()].copy_from_slice(parameters);
+    }
+
+    /// Writes the dimensions of clusters where kernels read them.
+    fn say_cluster(&mut self) {
+        let bank = &mut self.banks[0];
+        let mut say = |at: usize, word: u32| bank[at..][..4].copy_from_slice(&word.to_le_bytes());
+        say(IS_CLUSTER, u32::from(self.cluster.count() > 1));
+        say(CLUSTER_CTAS, u32::try_from(self.cluster.count()).unwrap_or(u32::MAX));
+        for (index, size) in <[u32; 3]>::from(self.cluster).into_iter().enumerate() {
+            say(CLUSTER + 4 * index, size);
+            say(CLUSTER_RECIPROCAL + 4 * index, reciprocal(size).to_bits());
+        }
+    }
+
+    /// Whether CTAs are in clusters.
+    #[inline]
+    pub(crate) fn in_cluster(&self) -> bool {
+        self.cluster.count() > 1
+    }
+
+    /// The number in its cluster of the CTA of that number in the grid.
+    pub(crate) fn rank(&self, number: u64) -> u32 {
+        let (position, size) = (self.launch.grid.position(number), self.cluster);
+        let [x, y, z] = [position.x % size.x, position.y % size.y, position.z % size.z];
+        x + size.x * (y + size.y * z)
+    }
+
+    /// The CTAs of the cluster of that number, x fastest, by their number in it.
+    fn members(&self, cluster: u64) -> Vec<u64> {
+        let (grid, size) = (self.launch.grid, self.cluster);
+        let clusters = Dim3::new(grid.x / size.x, grid.y / size.y, grid.z / size.z);
+        let first = clusters.position(cluster);
+        let member = |rank: u64| {
+            let place = size.position(rank);
+            let [x, y, z] = [
+                first.x * size.x + place.x,
+                first.y * size.y + place.y,
+                first.z * size.z + place.z,
+            ];
+            u64::from(x) + u64::from(grid.x) * (u64::from(y) + u64::from(grid.y) * u64::from(z))
+        };
+        (0..size.count()).map(member).collect()
     }
 
     /// 32 bits of a constant bank; what lies beyond it is 0.
@@ -176,6 +232,14 @@ impl<'a> Grid<'a> {
     }
 }
 
+/// One over `size`, no smaller, so that the whole part of a multiple of it is exact.
+fn reciprocal(size: u32) -> f32 {
+    let size = f64::from(size.max(1));
+    #[allow(clippy::cast_possible_truncation, reason = "rounded on purpose")]
+    let near = (1.0 / size) as f32;
+    if f64::from(near) * size < 1.0 { near.next_up() } else { near }
+}
+
 /// The position of the threads of each warp in a CTA; lanes without a thread have the last one's.
 fn threads(block: Dim3) -> Vec<[Lanes; 3]> {
     let count = block.count();
@@ -207,6 +271,7 @@ pub fn run(
         live: VecDeque::new(),
         done: BTreeMap::new(),
         taken: BTreeMap::new(),
+        asked: 0,
         next: 0,
         counts: Counts::default(),
     };
@@ -221,6 +286,8 @@ struct Run<'a, 'r, 'w> {
     done: BTreeMap<u64, (Dim3, Vec<WarpRecord>)>,
     /// Which of the CTAs that began and have not ended are recorded.
     taken: BTreeMap<u64, bool>,
+    /// The next CTA of which it is not known whether it is recorded.
+    asked: u64,
     /// The next CTA to be recorded.
     next: u64,
     counts: Counts,
@@ -229,6 +296,9 @@ struct Run<'a, 'r, 'w> {
 impl Run<'_, '_, '_> {
     fn all(&mut self, ctas: u64, cooperative: bool, threads: u64) -> Result<Counts, RunError> {
         let mut begun = 0;
+        if self.grid.in_cluster() {
+            return self.clusters(ctas);
+        }
         if cooperative {
             while begun < ctas {
                 let cta = self.begin(begun);
@@ -258,6 +328,20 @@ impl Run<'_, '_, '_> {
                 Slice::More => self.live.push_back(cta),
             }
         }
+    }
+
+    /// Runs one cluster after the other.
+    fn clusters(&mut self, ctas: u64) -> Result<Counts, RunError> {
+        for cluster in 0..ctas / self.grid.cluster.count() {
+            let members = self.grid.members(cluster);
+            let mut ctas: Vec<Cta> = members.into_iter().map(|one| self.begin(one)).collect();
+            cluster::run(&mut ctas, &self.grid)?;
+            for cta in ctas {
+                self.counts.instructions += cta.executed();
+                self.end(cta)?;
+            }
+        }
+        Ok(self.counts)
     }
 
     /// Runs CTAs together while that pays; returns the first one that is left to be run alone.
@@ -311,9 +395,12 @@ impl Run<'_, '_, '_> {
     }
 
     fn recorded(&mut self, number: u64) -> bool {
-        let recorder = &mut self.recorder;
-        let ask = || recorder.as_mut().is_some_and(|recorder| recorder.takes(number));
-        *self.taken.entry(number).or_insert_with(ask)
+        while self.asked <= number {
+            let takes = self.recorder.as_mut().is_some_and(|one| one.takes(self.asked));
+            self.taken.insert(self.asked, takes);
+            self.asked += 1;
+        }
+        self.taken.get(&number).copied().unwrap_or(false)
     }
 
     fn begin(&mut self, number: u64) -> Cta {
