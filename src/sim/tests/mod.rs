@@ -5,6 +5,7 @@ mod barrier;
 mod cache_facts;
 mod coalescing;
 mod constant;
+mod control_bits;
 mod crossbar;
 mod facts;
 mod fast_forward;

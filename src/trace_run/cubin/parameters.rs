@@ -73,6 +73,8 @@ pub(super) fn stack_bytes(info: &[u8], symbol: usize) -> u32 {
         .into_iter()
         .filter(|(kind, value)| matches!(*kind, FRAME_BYTES | STACK_BYTES) && of(value))
         .filter_map(|(_, value)| u32_at(value, 4))
+        // What the compiler does not know, as of recursive functions.
+        .filter(|&bytes| bytes != u32::MAX)
         .max()
         .unwrap_or(0)
 }
