@@ -18,7 +18,7 @@ use crate::store::records::{AddressList, Batch, Block, Piece, Record, Static};
 use crate::store::writer::StoreWriter;
 
 /// CTAs are packed and written after so many warp instructions.
-const ROUND_INSTRUCTIONS: usize = 1 << 21;
+const ROUND_INSTRUCTIONS: usize = 1 << 20;
 
 /// A store that grows by launches and copies.
 #[derive(Debug)]
@@ -225,7 +225,7 @@ mod tests {
     use super::{Recorder, WarpRecord};
     use crate::filter::Filter;
     use crate::store::Store;
-    use gpumodel_core::isa::{Access, Instruction, Launch};
+    use gpumodel_core::isa::{Access, ControlBits, Instruction, Launch};
     use gpumodel_core::units::Dim3;
 
     fn instruction(pc: u64, opcode: u32, width: u8) -> Instruction {
@@ -257,7 +257,8 @@ mod tests {
             ..Launch::default()
         };
         let opcodes = ["LDG.E".to_owned(), "EXIT".to_owned()];
-        let code = [instruction(0, 0, 4), instruction(16, 1, 0)];
+        let control = Some(ControlBits::unpacked(0x1f_ffff));
+        let code = [Instruction { control, ..instruction(0, 0, 4) }, instruction(16, 1, 0)];
         let mut kernel = recorder.launch(&launch, &opcodes, &code).unwrap().unwrap();
         let mut access = Access::default();
         access.set(3, &std::array::from_fn(|lane| 4096 + 8 * lane as u64));
@@ -277,5 +278,7 @@ mod tests {
         warp.access(&mut read);
         assert_eq!((read.base, read.stride, read.mask), (4096, 8, 3));
         assert_eq!(store.kernel(0).launch(), launch);
+        let read = store.code(0).unwrap();
+        assert_eq!([0, 1].map(|place: usize| read.instructions[place].control), [control, None]);
     }
 }

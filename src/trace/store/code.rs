@@ -292,3 +292,52 @@ impl Program {
         self.before.get(to_usize(number)).copied().unwrap_or(to_u32(self.memory.len()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gpumodel_core::isa::ControlBits;
+
+    use super::{CONTROL_VERSION, Dictionary, read};
+    use crate::store::records::Static;
+
+    /// The block of two instructions, the second one with these control bits.
+    fn block(control: Option<ControlBits>) -> Vec<u8> {
+        let mut dictionary = Dictionary::default();
+        let one = |pc, control| Static {
+            pc,
+            opcode: "FADD".into(),
+            destinations: Box::default(),
+            sources: Box::default(),
+            width: 0,
+            immediates: Box::default(),
+            line: None,
+            control,
+        };
+        dictionary.number(&one(0, None));
+        dictionary.number(&one(16, control));
+        dictionary.write()
+    }
+
+    #[test]
+    fn a_block_without_control_bits_is_as_it_was_before_there_were_any() {
+        let (without, with) = (block(None), block(Some(ControlBits::unpacked(0))));
+        // The version, 0 for the first instruction, and 0 plus one for the second one.
+        assert_eq!(with, [without.as_slice(), &[1, 0, 1]].concat());
+        assert!(!read(&without).unwrap().has_control_bits());
+        let bits = ControlBits::unpacked(u32::MAX);
+        let code = read(&block(Some(bits))).unwrap();
+        assert_eq!([0, 1].map(|place: usize| code.instructions[place].control), [None, Some(bits)]);
+    }
+
+    #[test]
+    fn control_bits_of_another_version_or_size_are_refused() {
+        let (without, mut later) = (block(None), block(Some(ControlBits::unpacked(5))));
+        later[without.len()] += 1;
+        let error = read(&later).unwrap_err();
+        assert_eq!(error.found, format!("version {}", CONTROL_VERSION + 1));
+        let wide = [without.as_slice(), &[1, 0, 0xff, 0xff, 0xff, 0xff, 0x7f]].concat();
+        assert_eq!(read(&wide).unwrap_err().expected, "control bits of 32 bits");
+        let short = [without.as_slice(), &[1, 0]].concat();
+        assert!(read(&short).is_err());
+    }
+}

@@ -249,7 +249,48 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::{Buffer, Written};
-    use crate::execute::{HostMemory, Memory};
+    use crate::execute::vector::Vector;
+    use crate::execute::{HostMemory, Lanes, Memory, WarpAccess, each, low};
+
+    /// Writes and reads with accesses of warps where `together`, else lane by lane, in several
+    /// patterns; the memory after it, and what was read.
+    fn patterns(together: bool) -> (Vec<u8>, Vec<Lanes>) {
+        let memory = HostMemory::new(0, 8192);
+        memory.write(0, &(0..=255).cycle().take(8192).collect::<Vec<u8>>()).unwrap();
+        let (mut buffer, mut seen) = (Buffer::default(), Vec::new());
+        for (step, first, mask) in
+            [(4, 1024, u32::MAX), (8, 1100, 0x0f0f_0f0f), (4, 900, u32::MAX), (12, 1024, u32::MAX)]
+        {
+            let places: [u64; 32] = std::array::from_fn(|lane| first + step * lane as u64);
+            let access = WarpAccess::new(&places, mask, 4, Vector::default()).unwrap();
+            let mut words =
+                [std::array::from_fn(|lane| u32::try_from(first).unwrap() + low(lane as u64))];
+            let mut got = [[0; 32]];
+            let read = together && buffer.read_access(&memory, &access, &mut got).is_some();
+            for lane in each(mask).filter(|_| !read) {
+                let mut bytes = [0; 4];
+                buffer.read(&memory, places[lane], &mut bytes).unwrap();
+                got[0][lane] = u32::from_le_bytes(bytes);
+            }
+            seen.push(std::array::from_fn(|lane| got[0][lane] * (mask >> lane & 1)));
+            words[0].iter_mut().zip(&got[0]).for_each(|(word, got)| *word ^= got);
+            let written = together && buffer.write_access(&memory, &access, &words).is_some();
+            assert_eq!(written, together && first >= 1024);
+            for lane in each(mask).filter(|_| !written) {
+                buffer.write(&memory, places[lane], &words[0][lane].to_le_bytes()).unwrap();
+            }
+        }
+        let mut written = Written::default();
+        buffer.commit(&memory, &mut written).unwrap();
+        let mut bytes = vec![0; 8192];
+        memory.read(0, &mut bytes).unwrap();
+        (bytes, seen)
+    }
+
+    #[test]
+    fn an_access_of_a_warp_is_what_its_lanes_do() {
+        assert_eq!(patterns(true), patterns(false));
+    }
 
     #[test]
     fn writes_wait_and_reads_of_what_others_wrote_are_found() {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::Dim3;
@@ -27,7 +28,10 @@ const SLICE: u64 = 1 << 22;
 /// The same where all CTAs of a launch are there at once.
 const COOPERATIVE_SLICE: u64 = 1 << 16;
 /// Warp instructions of CTAs that run together, about: what their records may take of memory.
-const BATCH: u64 = 1 << 22;
+const BATCH: u64 = 1 << 19;
+/// A batch of so many warp instructions is followed by as many CTAs that run alone, to see
+/// what is faster.
+const TRIAL: u64 = 1 << 17;
 /// Places in constant bank 0.
 const BLOCK: usize = 0;
 const GRID: usize = 0xc;
@@ -99,7 +103,8 @@ pub struct Grid<'a> {
 pub struct Counts {
     /// Warp instructions.
     pub instructions: u64,
-    /// CTAs depend on each other, so that it did not pay to run them together.
+    /// It did not pay to run CTAs together: they depend on each other, or buffers cost more than
+    /// further threads gain.
     pub alone: bool,
 }
 
@@ -274,6 +279,7 @@ pub fn run(
         asked: 0,
         next: 0,
         counts: Counts::default(),
+        ending: Duration::ZERO,
     };
     run.all(ctas, request.cooperative != 0, request.threads)
 }
@@ -291,6 +297,8 @@ struct Run<'a, 'r, 'w> {
     /// The next CTA to be recorded.
     next: u64,
     counts: Counts,
+    /// Time in which CTAs that had ended were recorded, on all threads in any case.
+    ending: Duration,
 }
 
 impl Run<'_, '_, '_> {
@@ -310,7 +318,7 @@ impl Run<'_, '_, '_> {
         }
         let slice = if cooperative { COOPERATIVE_SLICE } else { SLICE };
         loop {
-            let mut cta = match () {
+            let cta = match () {
                 () if begun < ctas => {
                     begun += 1;
                     self.begin(begun - 1)
@@ -320,13 +328,7 @@ impl Run<'_, '_, '_> {
                     None => return Ok(self.counts),
                 },
             };
-            let before = cta.executed();
-            let slice = cta.run(&self.grid, slice)?;
-            self.counts.instructions += cta.executed() - before;
-            match slice {
-                Slice::Done => self.end(cta)?,
-                Slice::More => self.live.push_back(cta),
-            }
+            self.step(cta, slice)?;
         }
     }
 
@@ -346,21 +348,69 @@ impl Run<'_, '_, '_> {
 
     /// Runs CTAs together while that pays; returns the first one that is left to be run alone.
     fn together(&mut self, ctas: u64, threads: u64) -> Result<u64, RunError> {
-        let mut next = 0;
-        let mut size = 2 * threads;
+        let (mut next, mut size, mut tried) = (0, 2 * threads, false);
         while next < ctas {
             let end = (next + size).min(ctas);
             let before = self.counts.instructions;
-            let Batch { ended, again } = self.batch(next..end)?;
+            let (done, pace) = self.timed(|run| run.batch(next..end))?;
+            let Batch { ended, again } = done;
             if ended < end || 2 * again > end - next {
                 self.counts.alone = true;
                 return Ok(ended);
             }
-            let each = ((self.counts.instructions - before) / (end - next)).max(1);
-            size = (BATCH / each).clamp(threads, 64 * threads);
-            next = end;
+            let instructions = self.counts.instructions - before;
+            size = (BATCH / (instructions / (end - next)).max(1)).clamp(threads, 64 * threads);
+            (next, tried) = match tried || instructions < TRIAL {
+                true => (end, tried),
+                false => {
+                    let until = (2 * end - next).min(ctas);
+                    let (reached, pace_alone) = self.timed(|run| run.one_by_one(end..until))?;
+                    self.counts.alone = reached < until || pace_alone < pace;
+                    (reached, true)
+                }
+            };
+            if self.counts.alone {
+                return Ok(next);
+            }
         }
         Ok(next)
+    }
+
+    /// What `work` gives, and its seconds per warp instruction, without the time of records.
+    fn timed<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, RunError>,
+    ) -> Result<(T, f64), RunError> {
+        let (begun, ending, before) = (Instant::now(), self.ending, self.counts.instructions);
+        let done = work(self)?;
+        let spent = begun.elapsed().saturating_sub(self.ending - ending);
+        #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+        let instructions = (self.counts.instructions - before).max(1) as f64;
+        Ok((done, spent.as_secs_f64() / instructions))
+    }
+
+    /// Runs these CTAs alone, while each ends within its slice; returns the first one that did not
+    /// begin.
+    fn one_by_one(&mut self, numbers: Range<u64>) -> Result<u64, RunError> {
+        for number in numbers.clone() {
+            let cta = self.begin(number);
+            if self.step(cta, SLICE)? == Slice::More {
+                return Ok(number + 1);
+            }
+        }
+        Ok(numbers.end)
+    }
+
+    /// Runs a slice of a CTA that runs alone.
+    fn step(&mut self, mut cta: Cta, slice: u64) -> Result<Slice, RunError> {
+        let before = cta.executed();
+        let done = cta.run(&self.grid, slice)?;
+        self.counts.instructions += cta.executed() - before;
+        match done {
+            Slice::Done => self.end(cta)?,
+            Slice::More => self.live.push_back(cta),
+        }
+        Ok(done)
     }
 
     /// Runs these CTAs together, then takes their results in order.
@@ -409,6 +459,14 @@ impl Run<'_, '_, '_> {
     }
 
     fn end(&mut self, cta: Cta) -> Result<(), RunError> {
+        let begun = Instant::now();
+        let ended = self.record(cta);
+        self.ending += begun.elapsed();
+        ended
+    }
+
+    /// Gives the records of a CTA that has ended to the recorder, after those of earlier ones.
+    fn record(&mut self, cta: Cta) -> Result<(), RunError> {
         self.taken.remove(&cta.number);
         let Cta { number, position, mut warps, .. } = cta;
         let records = warps.iter_mut().filter_map(|warp| warp.record.take()).collect();
@@ -440,4 +498,19 @@ fn buffered(grid: &Grid<'_>, number: u64, recorded: bool) -> Option<Cta> {
     let mut cta = Cta::new(grid, number, recorded);
     cta.state.buffer = Some(Buffer::default());
     matches!(cta.run(grid, SLICE), Ok(Slice::Done)).then_some(cta)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reciprocal;
+
+    #[test]
+    fn kernels_divide_by_the_size_of_a_cluster_exactly() {
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+        #[allow(clippy::cast_sign_loss, reason = "as kernels compute it")]
+        let quotient = |number: u32, size: u32| (number as f32 * reciprocal(size)).trunc() as u32;
+        for size in 1..=16 {
+            assert!((0..100_000).all(|number| quotient(number, size) == number / size), "{size}");
+        }
+    }
 }

@@ -92,7 +92,7 @@ const MOST_REGISTERS: usize = 16;
 /// Instructions that write no general register though their first operand is one.
 const NO_DESTINATION: &[&str] = &[
     "ST", "STG", "STS", "STL", "RED", "REDG", "LDGSTS", "BRX", "RET", "CALL", "WARPSYNC", "R2P",
-    "BAR", "SUST",
+    "BAR", "SUST", "ISETP", "FSETP", "DSETP", "HSETP2", "FCHK",
 ];
 /// Instructions with an address in their text.
 const ADDRESSED: &[&str] = &[
