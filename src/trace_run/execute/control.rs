@@ -77,16 +77,10 @@ impl Scope<'_> {
             }
             Control::Jump { address, base } => self.jump(next, mask, *address, *base),
             Control::Exit => self.exit(next, mask),
-            Control::Push { barrier } => {
-                for lane in each(self.active & mask) {
-                    self.warp.barriers[*barrier][lane] = self.active & mask;
-                }
-                self.warp.splits[0].at = next;
-            }
+            Control::Push { barrier } => self.push(*barrier, next, mask),
             Control::Converge { barrier } => self.converge(*barrier, next, mask),
             Control::Break { barrier, when } => {
-                let leaving = mask & self.holds(*when);
-                self.leave(*barrier, leaving);
+                self.leave(*barrier, mask & self.holds(*when));
                 self.warp.splits[0].at = next;
                 self.warp.meet();
             }
@@ -96,24 +90,33 @@ impl Scope<'_> {
                 self.warp.splits[0].at = next;
                 self.warp.at_cluster |= mask;
             }
-            Control::ClusterWait => {
-                self.warp.splits[0].at = next;
-                if self.warp.at_cluster & mask != 0 && self.grid.in_cluster() {
-                    self.warp.splits[0].wait = Wait::Cluster;
-                }
-            }
+            Control::ClusterWait => self.wait_for_cluster(next, mask),
             Control::Yield => {
                 self.warp.splits[0].at = next;
                 self.warp.splits.rotate_left(1);
             }
-            Control::Trap => {
-                if mask != 0 {
-                    return Err("the kernel trapped, as a failed assert does".into());
-                }
-                self.warp.splits[0].at = next;
+            Control::Trap if mask != 0 => {
+                return Err("the kernel trapped, as a failed assert does".into());
             }
+            Control::Trap => self.warp.splits[0].at = next,
         }
         Ok(())
+    }
+
+    /// Lanes will converge at `barrier`.
+    fn push(&mut self, barrier: usize, next: usize, mask: u32) {
+        for lane in each(self.active & mask) {
+            self.warp.barriers[barrier][lane] = self.active & mask;
+        }
+        self.warp.splits[0].at = next;
+    }
+
+    /// Lanes wait where the barrier of the cluster was not complete since they arrived.
+    fn wait_for_cluster(&mut self, next: usize, mask: u32) {
+        self.warp.splits[0].at = next;
+        if self.warp.at_cluster & mask != 0 && self.grid.in_cluster() {
+            self.warp.splits[0].wait = Wait::Cluster;
+        }
     }
 
     /// Whether all lanes of a mask that have not ended are here.

@@ -133,7 +133,7 @@ impl LaunchConfiguration {
     /// The value of an attribute that the program sets.
     fn attribute(&self, kind: u32) -> Option<[u32; 16]> {
         let all = (0..self.count as usize).filter_map(|n| get(self.attributes.wrapping_add(n)));
-        all.filter(|one| one.kind == kind).map(|one| one.value).last()
+        all.filter(|one| one.kind == kind).map(|one| one.value).next_back()
     }
 }
 
@@ -177,6 +177,12 @@ const MOST_IN_CLUSTER: u32 = 16;
 impl Configuration {
     fn is_possible(self) -> bool {
         (1..=1024).contains(&self.block.count()) && self.grid.count() > 0
+    }
+
+    /// CTAs of a cluster; none where there can be no such clusters.
+    fn cluster(self, function: &Function, cooperative: bool) -> Option<Dim3> {
+        let size = self.cluster.or(function.cluster).unwrap_or(Dim3::new(1, 1, 1));
+        (self.takes(size) && !(cooperative && size.count() > 1)).then_some(size)
     }
 
     /// Whether the grid consists of whole clusters of that size.
@@ -246,11 +252,9 @@ impl State {
         let Some(function) = loaded.module.functions.iter().find(|one| one.name == name) else {
             return code::INVALID_FUNCTION;
         };
-        let none = Dim3::new(1, 1, 1);
-        let cluster = configuration.cluster.or(function.cluster).unwrap_or(none);
-        if !configuration.takes(cluster) || cooperative && cluster.count() > 1 {
+        let Some(cluster) = configuration.cluster(function, cooperative) else {
             return code::INVALID_CONFIGURATION;
-        }
+        };
         self.answer.launches += 1;
         let launch = self.describe(name, function, loaded.sm, configuration);
         let place = if cooperative { workspace() } else { Some(0) };
@@ -270,16 +274,21 @@ impl State {
         let begun = Instant::now();
         let done = execute(&mut self.recorder, &request);
         let (counts, recorded) = done.unwrap_or_else(|what| fail(&self.folder, &what));
-        if counts.alone {
-            self.alone.insert(host);
-        }
         if cooperative {
             memory().free(place);
         }
-        self.answer.instructions += counts.instructions;
-        self.answer.recorded += u64::from(recorded);
+        self.ran(host, counts, recorded);
         self.answer.seconds += begun.elapsed().as_secs_f64();
         code::SUCCESS
+    }
+
+    /// Notes what a launch of the kernel of that address did.
+    fn ran(&mut self, host: u64, counts: Counts, recorded: bool) {
+        if counts.alone {
+            self.alone.insert(host);
+        }
+        self.answer.instructions += counts.instructions;
+        self.answer.recorded += u64::from(recorded);
     }
 }
 
