@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
+use super::cluster::Cluster;
 use super::link::Link;
 use super::memory::Layout;
 use super::mig::Mig;
@@ -52,6 +53,9 @@ pub struct Machine {
     /// they carry addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant: Option<Constant>,
+    /// How CTAs of a cluster work together; absent: they start and run as CTAs without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Cluster>,
     /// The link to the host; absent: copies are over at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,

@@ -6,6 +6,7 @@
 
 mod cache;
 mod check;
+mod cluster;
 mod error;
 mod import;
 mod isa_table;
@@ -20,6 +21,7 @@ mod translation;
 
 pub use cache::{AllocatePolicy, Cache, ReplacementPolicy, SetHash, WriteMiss, WritePolicy};
 pub use check::Problem;
+pub use cluster::Cluster;
 pub use error::SpecError;
 pub use import::{IMPORT_MARK, Import, ImportLabel, import_accelsim};
 pub use isa_table::{IsaTable, Unlisted};

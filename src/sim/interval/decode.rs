@@ -213,6 +213,8 @@ fn barrier_operands(
     let waits = match effect {
         Effect::Barrier => true,
         Effect::Arrive => false,
+        Effect::ClusterArrive => return Some(BarrierOperands::of_cluster(false)),
+        Effect::ClusterWait => return Some(BarrierOperands::of_cluster(true)),
         _ => return None,
     };
     if instruction.immediates.first() == Some(&TASK_BARRIER) {
@@ -269,6 +271,14 @@ pub(crate) struct BarrierOperands {
 impl BarrierOperands {
     /// The place of a worker's task barrier: beyond the numbers of traces.
     pub(crate) const TASK: u8 = u8::MAX - 1;
+
+    /// The place of the cluster's barrier.
+    pub(crate) const CLUSTER: u8 = u8::MAX - 2;
+
+    /// A step at the cluster's barrier: an arrival, or the wait.
+    pub(super) const fn of_cluster(waits: bool) -> Self {
+        Self { place: Self::CLUSTER, warps: 0, waits, assumed: false }
+    }
 
     /// The barrier 0 of the whole CTA.
     pub(super) const fn whole(waits: bool) -> Self {

@@ -402,7 +402,9 @@ fn unit_number(unit: Unit) -> u8 {
 /// How an instruction ends a stretch by its effect, if it does.
 fn end_by_effect(instruction: &Decoded) -> Option<StretchEnd> {
     match instruction.effect {
-        Effect::Barrier | Effect::Arrive => instruction.operands.map(StretchEnd::Barrier),
+        Effect::Barrier | Effect::Arrive | Effect::ClusterArrive | Effect::ClusterWait => {
+            instruction.operands.map(StretchEnd::Barrier)
+        }
         Effect::Fence => Some(StretchEnd::Fence),
         Effect::AsyncCommit => Some(StretchEnd::AsyncCommit),
         Effect::AsyncWait => {

@@ -287,6 +287,12 @@ impl Script {
         self
     }
 
+    /// In clusters of so many CTAs along x.
+    pub(crate) fn in_clusters(mut self, ctas: u32) -> Self {
+        self.program.launch.cluster = Dim3::new(ctas, 1, 1);
+        self
+    }
+
     /// As workers that take `task_blocks` CTAs at a time; a task costs a barrier
     /// and, where `queued`, an addition to the queue.
     pub(crate) fn working(
@@ -346,6 +352,11 @@ impl Script {
     /// Runs it alone, counting by instruction.
     pub(crate) fn run_hot(&self, resolved: &Resolved) -> Outcome {
         self.run_apps(resolved, 1, |gpu| gpu.with_hot_spots()).unwrap()
+    }
+
+    /// Runs it alone, keeping the lives of its CTAs.
+    pub(crate) fn run_with_spans(&self, resolved: &Resolved) -> Outcome {
+        self.run_apps(resolved, 1, |gpu| gpu.with_cta_spans()).unwrap()
     }
 
     /// Runs it alone, fast-forwarded.

@@ -3,6 +3,7 @@
 mod bandwidth;
 mod barrier;
 mod cache_facts;
+mod cluster;
 mod coalescing;
 mod constant;
 mod control_bits;

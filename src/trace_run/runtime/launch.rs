@@ -214,7 +214,8 @@ impl State {
         sm: u32,
         configuration: Configuration,
     ) -> Launch {
-        let Configuration { grid, block, shared, stream, .. } = configuration;
+        let Configuration { grid, block, shared, stream, cluster } = configuration;
+        let cluster = cluster.or(function.cluster);
         let shared = u32::try_from(shared).unwrap_or(u32::MAX);
         Launch {
             name,
@@ -227,6 +228,7 @@ impl State {
             stream,
             shared_window: SHARED_WINDOW,
             local_window: LOCAL_WINDOW,
+            cluster: cluster.unwrap_or_default(),
         }
     }
 

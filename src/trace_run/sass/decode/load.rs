@@ -71,19 +71,7 @@ pub(super) fn addresses(scope: &mut Scope<'_>, place: Address, space: Space) -> 
         }
     };
     scope.warp.addresses = moved;
-    if space == Space::Generic && scope.grid.in_cluster() {
-        scope.warp.addresses = moved.map(in_own_cta);
-    }
     moved
-}
-
-/// The address in the CTA's own shared memory for one in that of another CTA of its cluster,
-/// which traces cannot say.
-fn in_own_cta(address: u64) -> u64 {
-    match place(Space::Generic, address) {
-        Place::Shared(..) => SHARED_WINDOW + address % WINDOW_BYTES,
-        Place::Global(_) | Place::Local(_) => address,
-    }
 }
 
 /// Where an address of some space leads.
