@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use gpumodel_core::isa::{Access, Code, Launch};
+use gpumodel_core::isa::{self, Access, Code, Launch};
 use gpumodel_core::units::to_usize;
 use gpumodel_report::results::{CountedLaunch, Counter};
 use gpumodel_sim::config::SharedSpec;
 use gpumodel_sim::{access_sectors, bank_conflicts};
 use gpumodel_trace::{Cta, Store, TraceError};
-
-/// Bytes of a window of generic addresses.
-const WINDOW_BYTES: u64 = 1 << 24;
 
 /// The counts of every launch of `store`; bank conflicts are those of `shared`.
 ///
@@ -93,11 +90,13 @@ impl Counting<'_> {
     /// Where the first active lane's address leads.
     fn generic(&self, access: &Access) -> Space {
         let address = access.active().next().map_or(0, |(_, address)| address);
-        let within = |window: u64| window > 0 && address.wrapping_sub(window) < WINDOW_BYTES;
-        match () {
-            () if within(self.launch.shared_window) => Space::Shared,
-            () if within(self.launch.local_window) => Space::Local,
-            () => Space::Global,
+        match self.launch.space_of(address) {
+            isa::Space::Shared => Space::Shared,
+            isa::Space::Local => Space::Local,
+            isa::Space::Global
+            | isa::Space::Constant
+            | isa::Space::Texture
+            | isa::Space::Generic => Space::Global,
         }
     }
 

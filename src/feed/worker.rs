@@ -182,6 +182,7 @@ impl<'a> Writer<'a> {
             width,
             immediates: immediates.into(),
             line: None,
+            control: None,
         };
         self.pc += self.step;
         self.code.instructions.push(instruction);

@@ -37,8 +37,10 @@ fn present_form(words: &[&str]) -> Option<BulkCopy> {
     let mut words = words.iter().copied();
     let width = decimal(words.next()?)?;
     let barrier = hexadecimal(words.next()?)?;
+    let mut multicast = 0;
     if decimal(words.next()?)? != 0 {
-        hexadecimal(words.next()?)?;
+        // A cluster has 16 CTAs at most.
+        multicast = u16::try_from(hexadecimal(words.next()?)? & 0xffff).unwrap_or(0);
     }
     let (bytes, outside) = (decimal(words.next()?)?, decimal(words.next()?)?);
     let pieces = match decimal(words.next()?)? {
@@ -59,11 +61,12 @@ fn present_form(words: &[&str]) -> Option<BulkCopy> {
     };
     let inside = bytes.saturating_sub(outside);
     if inside == 0 {
-        return Some(BulkCopy { barrier: Some(barrier), bytes, ..BulkCopy::default() });
+        let barrier = Some(barrier);
+        return Some(BulkCopy { barrier, bytes, multicast, ..BulkCopy::default() });
     }
     let each = inside.checked_div(to_u64(pieces.len())).filter(|&each| each > 0);
     let piece_bytes = each.unwrap_or(width).min(inside);
-    Some(BulkCopy { barrier: Some(barrier), bytes, pieces, piece_bytes })
+    Some(BulkCopy { barrier: Some(barrier), bytes, pieces, piece_bytes, multicast })
 }
 
 /// The older forms, which name no barrier; the last two words that are numbers are immediates.
@@ -85,7 +88,7 @@ fn former_form(words: &[&str]) -> Option<BulkCopy> {
         _ => return None,
     };
     let bytes = width.checked_mul(to_u64(pieces.len()))?;
-    Some(BulkCopy { barrier: None, bytes, pieces, piece_bytes: width })
+    Some(BulkCopy { barrier: None, bytes, pieces, piece_bytes: width, multicast: 0 })
 }
 
 /// A box of rows: rows, elements of a row, bytes from row to row, bytes of an element.
@@ -95,7 +98,7 @@ fn boxed(base: u64, fields: &[&str]) -> Option<BulkCopy> {
     let piece_bytes = decimal(length)?.checked_mul(decimal(element)?)?;
     let (pitch, bytes) = (decimal(pitch)?, piece_bytes.checked_mul(rows)?);
     let pieces = (0..rows).map(|row| base.wrapping_add(row.wrapping_mul(pitch))).collect();
-    Some(BulkCopy { barrier: None, bytes, pieces, piece_bytes })
+    Some(BulkCopy { barrier: None, bytes, pieces, piece_bytes, multicast: 0 })
 }
 
 /// The base, and after it the sums with the differences.

@@ -25,6 +25,18 @@ pub(crate) fn push_cta(out: &mut Vec<u8>, position: Dim3) {
     push(out, format_args!("\n#BEGIN_TB\n\nthread block = {x},{y},{z}\n"));
 }
 
+/// The further lines of the frame of the CTA at a position, in clusters of `of`.
+pub(crate) fn cluster_note(at: Dim3, of: Dim3) -> Vec<u8> {
+    let (id, place) = (
+        Dim3::new(at.x / of.x, at.y / of.y, at.z / of.z),
+        Dim3::new(at.x % of.x, at.y % of.y, at.z % of.z),
+    );
+    let rank = place.linear(of);
+    let text = [("id", id), ("cta", place)]
+        .map(|(key, value)| format!("cluster {key} = {},{},{}\n", value.x, value.y, value.z));
+    format!("{}cluster rank = {rank}", text.concat()).into_bytes()
+}
+
 /// Begins a warp of `count` instructions.
 pub(crate) fn push_warp(out: &mut Vec<u8>, warp: u32, count: u64) {
     push(out, format_args!("\nwarp = {warp}\ninsts = {count}\n"));

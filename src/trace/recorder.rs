@@ -11,6 +11,7 @@ use gpumodel_core::units::{Dim3, WARP_LANES, to_u32, to_usize};
 
 use crate::error::TraceError;
 use crate::filter::{CtaSelector, Filter};
+use crate::grouped_text::cluster_note;
 use crate::import::header_of;
 use crate::store::Command;
 use crate::store::chunk_writer::{KernelWriter, MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
@@ -18,7 +19,7 @@ use crate::store::records::{AddressList, Batch, Block, Piece, Record, Static};
 use crate::store::writer::StoreWriter;
 
 /// CTAs are packed and written after so many warp instructions.
-const ROUND_INSTRUCTIONS: usize = 1 << 21;
+const ROUND_INSTRUCTIONS: usize = 1 << 20;
 
 /// A store that grows by launches and copies.
 #[derive(Debug)]
@@ -64,6 +65,7 @@ impl Recorder {
             kernel: KernelWriter::new(&mut self.writer, launch.grid),
             statics: Arc::new(statics(opcodes, code)),
             selector: CtaSelector::new(self.filter.ctas.clone()),
+            cluster: launch.cluster,
             path: &self.path,
             waiting: 0,
         }))
@@ -89,6 +91,7 @@ pub(crate) fn statics(opcodes: &[String], code: &[Instruction]) -> Vec<Static> {
             width: one.width,
             immediates: one.immediates.clone(),
             line: one.line,
+            control: one.control,
         })
         .collect()
 }
@@ -98,6 +101,7 @@ pub struct LaunchRecorder<'w> {
     kernel: KernelWriter<'w>,
     statics: Arc<Vec<Static>>,
     selector: CtaSelector,
+    cluster: Dim3,
     path: &'w Path,
     waiting: usize,
 }
@@ -133,7 +137,13 @@ impl LaunchRecorder<'_> {
             vec![Piece { batch, numbers, records, access }]
         };
         let warps = ranges.into_iter().map(pieces).collect();
-        let mut block = Block { position, warps, note: Vec::new() };
+        let mut note = Vec::new();
+        if self.cluster.count() > 1 {
+            let (Dim3 { x, y, z }, of) = (position, self.cluster);
+            self.kernel.in_cluster(Dim3::new(x % of.x, y % of.y, z % of.z));
+            note = cluster_note(position, of);
+        }
+        let mut block = Block { position, warps, note };
         self.kernel.number(&mut block);
         self.kernel.push(block);
         if self.waiting > ROUND_INSTRUCTIONS {
@@ -224,7 +234,7 @@ mod tests {
     use super::{Recorder, WarpRecord};
     use crate::filter::Filter;
     use crate::store::Store;
-    use gpumodel_core::isa::{Access, Instruction, Launch};
+    use gpumodel_core::isa::{Access, ControlBits, Instruction, Launch};
     use gpumodel_core::units::Dim3;
 
     fn instruction(pc: u64, opcode: u32, width: u8) -> Instruction {
@@ -236,6 +246,7 @@ mod tests {
             width,
             immediates: Box::new([0]),
             line: None,
+            control: None,
         }
     }
 
@@ -251,11 +262,13 @@ mod tests {
             grid: dim(2),
             block: dim(64),
             registers: 8,
+            cluster: dim(2),
             binary_version: 80,
             ..Launch::default()
         };
         let opcodes = ["LDG.E".to_owned(), "EXIT".to_owned()];
-        let code = [instruction(0, 0, 4), instruction(16, 1, 0)];
+        let control = Some(ControlBits::unpacked(0x1f_ffff));
+        let code = [Instruction { control, ..instruction(0, 0, 4) }, instruction(16, 1, 0)];
         let mut kernel = recorder.launch(&launch, &opcodes, &code).unwrap().unwrap();
         let mut access = Access::default();
         access.set(3, &std::array::from_fn(|lane| 4096 + 8 * lane as u64));
@@ -269,11 +282,25 @@ mod tests {
         assert_eq!(kernel.end().unwrap(), 2);
         recorder.finish().unwrap();
         let store = Store::open(&path).unwrap();
+        assert_eq!(store.kernel(0).launch().cluster, dim(2));
+        let text = scratch.path().join("text");
+        let request = |input: &std::path::Path, output: &std::path::Path| {
+            let (inputs, output) = (vec![input.to_owned()], output.to_owned());
+            crate::ConvertRequest { inputs, output, ..crate::ConvertRequest::default() }
+        };
+        crate::export(&store, &request(&path, &text)).unwrap();
+        let trace = std::fs::read_to_string(text.join("kernel-1.traceg")).unwrap();
+        assert!(trace.contains("cluster id = 0,0,0\ncluster cta = 1,0,0\ncluster rank = 1\n"));
+        let again = scratch.path().join("again.gpt");
+        crate::convert(&request(&text, &again), &crate::Silent).unwrap();
+        assert_eq!(Store::open(&again).unwrap().content_hash(), store.content_hash());
         let mut warp = store.cta(0, 1).unwrap().warp(1);
         assert!(warp.next_segment().is_some());
         let mut read = Access::default();
         warp.access(&mut read);
         assert_eq!((read.base, read.stride, read.mask), (4096, 8, 3));
         assert_eq!(store.kernel(0).launch(), launch);
+        let read = store.code(0).unwrap();
+        assert_eq!([0, 1].map(|place: usize| read.instructions[place].control), [control, None]);
     }
 }

@@ -53,6 +53,7 @@ impl Place {
             constants: &constants,
             stack_bytes: 1024,
             cooperative: 0,
+            cluster: Dim3::new(1, 1, 1),
             textures: &[],
             threads: self.threads,
         };

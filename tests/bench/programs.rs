@@ -76,6 +76,7 @@ fn measure(bencher: Bencher<'_, '_>, kernel: &Kernel, records: bool) {
         constants: &[0; 16],
         stack_bytes: 1024,
         cooperative: 0,
+        cluster: Dim3::new(1, 1, 1),
         textures: &[],
         threads: 1,
     };

@@ -11,23 +11,38 @@ use crate::common::program::{gpumodel, stderr};
 
 /// A launch of one CTA whose warps have these lines, PCs left to this function.
 fn trace(warps: &[Vec<String>]) -> String {
+    cluster_trace(&[warps])
+}
+
+/// A launch of one cluster of CTAs, each with its warps' lines.
+fn cluster_trace(ctas: &[&[Vec<String>]]) -> String {
+    let warps = ctas[0].len();
     let mut text = format!(
-        "-kernel name = copies\n-kernel id = 1\n-grid dim = (1,1,1)\n-block dim = ({},1,1)\n\
+        "-kernel name = copies\n-kernel id = 1\n-grid dim = ({},1,1)\n-block dim = ({},1,1)\n\
          -shmem = 65536\n-nregs = 32\n-binary version = 90\n-cuda stream id = 0\n\
          -shmem base_addr = 0x00007f0000000000\n-local mem base_addr = 0x00007f1000000000\n\
          -nvbit version = 1.8\n-accelsim tracer version = 6\n-enable lineinfo = 0\n\
-         #traces format = PC mask dest_num opcode src_num mem_width immediate\n\n\
-         #BEGIN_TB\n\nthread block = 0,0,0\n",
-        32 * warps.len()
+         #traces format = PC mask dest_num opcode src_num mem_width immediate\n\n",
+        ctas.len(),
+        32 * warps
     );
-    for (warp, lines) in warps.iter().enumerate() {
-        write!(text, "\nwarp = {warp}\ninsts = {}\n", lines.len() + 1).unwrap();
-        for (place, line) in lines.iter().enumerate() {
-            writeln!(text, "{:04x} {line}", 0x1000 * warp + 16 * place).unwrap();
+    for (cta, warps) in ctas.iter().enumerate() {
+        write!(text, "#BEGIN_TB\n\nthread block = {cta},0,0\n").unwrap();
+        if ctas.len() > 1 {
+            write!(text, "cluster id = 0,0,0\ncluster cta = {cta},0,0\ncluster rank = {cta}\n")
+                .unwrap();
         }
-        writeln!(text, "{:04x} ffffffff 0 EXIT 0 0 0 0 NoVal", 0x1000 * warp + 0xff0).unwrap();
+        for (warp, lines) in warps.iter().enumerate() {
+            let first = 0x1000 * (4 * cta + warp);
+            write!(text, "\nwarp = {warp}\ninsts = {}\n", lines.len() + 1).unwrap();
+            for (place, line) in lines.iter().enumerate() {
+                writeln!(text, "{:04x} {line}", first + 16 * place).unwrap();
+            }
+            writeln!(text, "{:04x} ffffffff 0 EXIT 0 0 0 0 NoVal", first + 0xff0).unwrap();
+        }
+        text += "\n#END_TB\n\n";
     }
-    text + "\n#END_TB\n"
+    text
 }
 
 /// The value of `SYNCS.EXCH.64` for so many arrivals.
@@ -67,9 +82,13 @@ fn loads(copies_of: &[String], bytes: u64) -> Vec<String> {
 }
 
 fn solo(warps: &[Vec<String>]) -> AppRecord {
+    of_trace(&trace(warps))
+}
+
+fn of_trace(text: &str) -> AppRecord {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("kernelslist.g"), "kernel-1.traceg\n").unwrap();
-    fs::write(folder.path().join("kernel-1.traceg"), trace(warps)).unwrap();
+    fs::write(folder.path().join("kernel-1.traceg"), text).unwrap();
     let request = AnalyzeRequest::new(
         vec![AppName::parse(folder.path().to_str().unwrap())],
         "h100",
@@ -128,6 +147,44 @@ fn a_phase_that_cannot_end_is_a_fault_of_the_trace() {
     for part in ["barrier object at 0x400", "128 bytes missing", "warp 0", "fault of the trace"] {
         assert!(text.contains(part), "{part} in {text}");
     }
+}
+
+/// The lines of a CTA of rank `rank`, whose shared addresses have the rank in the bits from 24 on.
+fn of_rank(rank: u64, lines: &[String]) -> Vec<String> {
+    let address = format!("{:#x}", rank << 24 | 0x400);
+    lines.iter().map(|line| line.replace("0x400", &address)).collect()
+}
+
+/// A copy of 8 KB for both CTAs of a cluster, of which only the first asks.
+#[test]
+fn a_multicast_brings_its_bytes_to_all_ctas_once() {
+    let copy = copies(0, 64).replace("0x400 0 8192", "0x400 1 0x3 8192");
+    assert!(copy.contains("0x400 1 0x3"), "{copy}");
+    let asks = of_rank(0, &loads(&[copy], 8192));
+    let waits = of_rank(1, &loads(&[], 8192));
+    let both = of_trace(&cluster_trace(&[&[asks], &[waits]]));
+    assert_eq!(both.l2.accesses, 8192 / 32, "sectors");
+    let alone = solo(&[loads(&[copies(0, 64)], 8192)]);
+    assert!(both.cycles.abs_diff(alone.cycles) < 60, "{} for {}", both.cycles, alone.cycles);
+    assert_eq!(both.kernels[0].assumptions, alone.kernels[0].assumptions);
+}
+
+/// The first CTA waits at its object for an arrival of the second, which comes late.
+#[test]
+fn an_arrival_at_another_ctas_object_is_a_message() {
+    const ARRIVES: &str =
+        "00000001 0 SYNCS.ARRIVE.TRANS64.RED.A1T0 2 R3 R4 8 2 0x400 0 0 Val 1 0x400 1 0x1";
+    let waits = vec![made_for(1), waits_for(0)];
+    let adds = |count: usize| vec!["ffffffff 1 R1 FADD 2 R1 R1 0 0 0 NoVal".to_owned(); count];
+    let of = |count: usize| {
+        let late = [adds(count), vec![ARRIVES.to_owned()]].concat();
+        of_trace(&cluster_trace(&[std::slice::from_ref(&waits), &[late]])).cycles
+    };
+    let longer = of(250) - of(50);
+    assert!((780..=860).contains(&longer), "200 additions of 4 cycles: {longer}");
+    let lost = of_trace(&cluster_trace(&[std::slice::from_ref(&waits), &[adds(50)]]));
+    let what: Vec<&str> = lost.kernels[0].assumptions.iter().map(|a| a.what.as_str()).collect();
+    assert!(what.iter().any(|what| what.contains("barrier object")), "{what:?}");
 }
 
 #[test]

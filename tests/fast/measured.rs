@@ -70,6 +70,11 @@ fn the_l1_gives_what_cards_give_at_every_stride() {
 }
 
 #[test]
+fn additions_to_one_word_take_as_long_as_measured() {
+    hold("rtx-4090", "atomic-add", 5.0, |_| false);
+}
+
+#[test]
 fn arithmetic_waits_for_its_operands_as_published() {
     for machine in ["v100", "a100", "l40"] {
         hold(machine, "opcode-latency", 8.0, |row| row.at == "HFMA2");

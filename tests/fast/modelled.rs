@@ -79,7 +79,7 @@ fn the_size_of_a_missing_text_is_unknown() {
         assert!(with[key].as_f64().unwrap() > 0.0, "{key}: {with}");
     }
     let (without, with) = (inspected(&app.store, &[]), inspected(&texts, &[]));
-    let reported = "made from a workload model, without text";
+    let reported = "made without text, from a program or a workload model";
     assert!(without.contains(reported) && !without.contains("% of the text"), "{without}");
     assert!(with.contains("% of the text") && !with.contains(reported), "{with}");
 }

@@ -34,7 +34,7 @@ __global__ void turn(cudaSurfaceObject_t from, cudaSurfaceObject_t to, int w, in
 
 static cudaTextureObject_t make(cudaResourceDesc resource, cudaTextureAddressMode mode, cudaTextureFilterMode filter, bool unit, bool scaled, float border = 0) {
   cudaTextureDesc how = {};
-  how.addressMode[0] = how.addressMode[1] = mode;
+  how.addressMode[0] = how.addressMode[1] = how.addressMode[2] = mode;
   how.filterMode = filter;
   how.readMode = scaled ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
   how.normalizedCoords = unit;
@@ -147,6 +147,103 @@ static void colours() {
     expect("alpha", i, mixed[i].w, (a.w + b.w) / 510.0f, filtered);
   }
 }
+// Planes of a texture of three dimensions, or layers.
+const int D = 5;
+__global__ void box(cudaTextureObject_t t, float *out, float3 first, float3 step) {
+  int x = threadIdx.x, y = blockIdx.x, z = blockIdx.y;
+  float u = first.x + step.x * x, v = first.y + step.y * y, w = first.z + step.z * z;
+  float here = tex3D<float>(t, u, v, w);
+  out[(z * gridDim.x + y) * blockDim.x + x] = here + (tex3DLod<float>(t, u, v, w, 0) - here);
+}
+__global__ void sheets(cudaTextureObject_t t, float *out, float2 first, float2 step) {
+  int x = threadIdx.x, y = blockIdx.x, layer = blockIdx.y;
+  out[(layer * gridDim.x + y) * blockDim.x + x] = tex2DLayered<float>(t, first.x + step.x * x, first.y + step.y * y, layer);
+}
+__global__ void rows(cudaTextureObject_t t, float4 *out) {
+  int x = threadIdx.x, layer = blockIdx.x;
+  out[layer * blockDim.x + x] = tex1DLayered<float4>(t, x + 0.5f, layer + 0 * x);
+}
+__global__ void shift(cudaSurfaceObject_t volume, cudaSurfaceObject_t layers) {
+  int x = threadIdx.x, y = blockIdx.x, z = blockIdx.y;
+  float v, w;
+  surf3Dread(&v, volume, x * 4, y, z);
+  surf2DLayeredread(&w, layers, x * 4, y, D - 1 - z);
+  __syncthreads();
+  surf3Dwrite(w, volume, x * 4, y, z);
+  surf2DLayeredwrite(v, layers, x * 4, y, D - 1 - z);
+}
+static cudaArray_t array_of(const void *data, cudaChannelFormatDesc format, size_t bytes, cudaExtent extent, unsigned flags) {
+  cudaArray_t array;
+  if (cudaMalloc3DArray(&array, &format, extent, flags) != cudaSuccess) failures++;
+  cudaMemcpy3DParms copy = {};
+  size_t height = extent.height ? extent.height : 1;
+  copy.srcPtr = make_cudaPitchedPtr((void *)data, extent.width * bytes, extent.width, height);
+  copy.dstArray = array;
+  copy.extent = make_cudaExtent(extent.width, height, extent.depth);
+  copy.kind = cudaMemcpyHostToDevice;
+  if (cudaMemcpy3D(&copy) != cudaSuccess) failures++;
+  return array;
+}
+static double inside(const float *data, double x, double y, double z, cudaTextureAddressMode mode, bool linear) {
+  double k = floor(linear ? z - 0.5 : z), c = linear ? z - 0.5 - k : 0, sum = 0;
+  for (int plane = 0; plane < 2; plane++) {
+    int at = place(k + plane, D, mode);
+    double weight = plane ? c : 1 - c;
+    if (weight > 0) sum += weight * (at < 0 ? 0.25 : read(data + at * W * H, x, y, mode, linear, 0.25f));
+  }
+  return sum;
+}
+static void planes() {
+  static float data[W * H * D], back[W * H * D];
+  for (int i = 0; i < W * H * D; i++) data[i] = real(i + 31);
+  cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+  cudaExtent extent = make_cudaExtent(W, H, D);
+  cudaArray_t volume = array_of(data, format, 4, extent, cudaArraySurfaceLoadStore);
+  cudaArray_t layers = array_of(data, format, 4, extent, cudaArrayLayered | cudaArraySurfaceLoadStore);
+  float *out = device<float>(nullptr, 48 * 30 * 9);
+  cudaTextureAddressMode modes[] = {cudaAddressModeClamp, cudaAddressModeBorder, cudaAddressModeWrap, cudaAddressModeMirror};
+  for (int test = 0; test < 8; test++) {
+    cudaTextureAddressMode mode = modes[test % 4];
+    bool linear = test > 3, unit = test % 4 > 1;
+    float3 first = {-4.28125f, -3.40625f, -1.59375f}, step = {0.9375f, 0.9375f, 0.875f};
+    float3 scale = {unit ? 1.0f / W : 1, unit ? 1.0f / H : 1, unit ? 1.0f / D : 1};
+    float3 from = {first.x * scale.x, first.y * scale.y, first.z * scale.z}, by = {step.x * scale.x, step.y * scale.y, step.z * scale.z};
+    cudaTextureFilterMode filter = linear ? cudaFilterModeLinear : cudaFilterModePoint;
+    box<<<dim3(30, 9), 48>>>(make(of_array(volume), mode, filter, unit, false, 0.25f), out, from, by);
+    float *got = host(out, 48 * 30 * 9);
+    for (int i = 0; i < 48 * 30 * 9; i++) {
+      double x = first.x + step.x * (i % 48), y = first.y + step.y * (i / 48 % 30), z = first.z + step.z * (i / 48 / 30);
+      expect<double>(linear ? "linear box" : "box", i, got[i], inside(data, x, y, z, mode, linear), linear ? 2 * filtered : 0);
+    }
+    sheets<<<dim3(30, D), 48>>>(make(of_array(layers), mode, filter, unit, false, 0.25f), out, make_float2(from.x, from.y), make_float2(by.x, by.y));
+    got = host(out, 48 * 30 * D);
+    for (int i = 0; i < 48 * 30 * D; i++) {
+      double x = first.x + step.x * (i % 48), y = first.y + step.y * (i / 48 % 30);
+      expect<double>("layer", i, got[i], read(data + i / 48 / 30 * W * H, x, y, mode, linear, 0.25f), linear ? filtered : 0);
+    }
+  }
+  cudaResourceDesc one = of_array(volume), two = of_array(layers);
+  cudaSurfaceObject_t a, b;
+  cudaCreateSurfaceObject(&a, &one);
+  cudaCreateSurfaceObject(&b, &two);
+  shift<<<dim3(H, D), W>>>(a, b);
+  for (int test = 0; test < 2; test++) {
+    cudaMemcpy3DParms copy = {};
+    copy.srcArray = test ? layers : volume;
+    copy.dstPtr = make_cudaPitchedPtr(back, W * 4, W, H);
+    copy.extent = extent;
+    copy.kind = cudaMemcpyDeviceToHost;
+    cudaMemcpy3D(&copy);
+    for (int i = 0; i < W * H * D; i++) expect("planes", i, back[i], data[(D - 1 - i / (W * H)) * W * H + i % (W * H)], 0);
+  }
+  static float4 lines[D * 40];
+  for (int i = 0; i < D * 40; i++) lines[i] = make_float4(real(i), real(i + 1), real(i + 2), real(i + 3));
+  cudaArray_t thin = array_of(lines, cudaCreateChannelDesc<float4>(), 16, make_cudaExtent(40, 0, D), cudaArrayLayered);
+  float4 *wide = device<float4>(nullptr, D * 40);
+  rows<<<D, 40>>>(make(of_array(thin), cudaAddressModeClamp, cudaFilterModePoint, false, false), wide);
+  float4 *got = host(wide, D * 40);
+  for (int i = 0; i < D * 40; i++) expect("row", i, got[i].x + 2 * got[i].w, lines[i].x + 2 * lines[i].w, 1e-6);
+}
 int main() {
   float data[W * H];
   for (int i = 0; i < W * H; i++) data[i] = real(i);
@@ -166,6 +263,7 @@ int main() {
   filters(data, array, pitched);
   lines();
   colours();
+  planes();
   float *out = device<float>(nullptr, W * H);
   level<<<dim3(2, H), 32>>>(make(pitched, cudaAddressModeClamp, cudaFilterModeLinear, false, false), out, W);
   float *got = host(out, W * H);

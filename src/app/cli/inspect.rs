@@ -87,6 +87,8 @@ struct Document {
     warp_instructions: u64,
     thread_instructions: u64,
     unmodelled_instructions: u64,
+    /// Launches whose code has control bits.
+    control_bits_kernels: u64,
     /// Launches of which only the accesses are known.
     memory_only_kernels: u64,
     /// Damaged files of the trace that were skipped.
@@ -131,6 +133,8 @@ struct KernelRow {
     store_bytes: u64,
     decoded_bytes: u64,
     unmodelled_instructions: u64,
+    /// The code has stall counts, barriers and reuse marks.
+    control_bits: bool,
     /// Only the accesses of the launch are known.
     memory_only: bool,
     footprint: Footprint,
@@ -231,6 +235,7 @@ fn document(store: &Store, filter: &Filter, verified: bool) -> Result<Document, 
         warp_instructions: sum(|k| k.warp_instructions),
         thread_instructions: sum(|k| k.thread_instructions),
         unmodelled_instructions: all.open,
+        control_bits_kernels: sum(|k| u64::from(k.control_bits)),
         skipped_files: store.skipped_files(),
         memory_only_kernels: sum(|k| u64::from(k.memory_only)),
         footprint: footprint(&all),
@@ -253,7 +258,8 @@ fn kernel_rows(
         let summary = store.kernel(index);
         let partial = summary.cta_count() < summary.launch().grid.count();
         let ranges = if partial { Some(store.cta_ranges(index)?) } else { None };
-        kernels.push(kernel_row(&summary, &statistics, ranges));
+        let control_bits = store.code(index)?.has_control_bits();
+        kernels.push(KernelRow { control_bits, ..kernel_row(&summary, &statistics, ranges) });
         all.merge(statistics);
     }
     Ok((kernels, all))
@@ -295,6 +301,7 @@ fn kernel_row(
         store_bytes: kernel.compressed_bytes(),
         decoded_bytes: kernel.decoded_bytes(),
         unmodelled_instructions: statistics.open,
+        control_bits: false,
         memory_only: kernel.memory_only(),
         footprint: footprint(statistics),
         mix: mix(statistics),
@@ -406,7 +413,7 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
             hundredths(100.0 * of_text),
             hundredths(of_source)
         ),
-        _ => String::from(", made from a workload model, without text"),
+        _ => String::from(", made without text, from a program or a workload model"),
     };
     writeln!(out, "size       {store_bytes} bytes{compared}")?;
     if document.unmodelled_instructions > 0 {
@@ -414,6 +421,14 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
             out,
             "as text    {} warp instructions: bulk copies and GMMA, whose fields are read when they run",
             document.unmodelled_instructions
+        )?;
+    }
+    if document.control_bits_kernels > 0 {
+        writeln!(
+            out,
+            "control    {} of {} kernels have control bits: stall counts, barriers, reuse marks",
+            document.control_bits_kernels,
+            document.kernels.len()
         )?;
     }
     accesses(document, out)?;

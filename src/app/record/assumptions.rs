@@ -264,6 +264,7 @@ mod tests {
             width: line.1,
             immediates: line.2.into(),
             line: None,
+            control: None,
         };
         let instructions: Vec<Instruction> = lines.iter().enumerate().map(instruction).collect();
         let opcodes: Vec<Opcode> =

@@ -22,9 +22,6 @@ const MAX_PAGES: usize = 160 << 10;
 /// Sectors of one page of the table.
 const PAGE_SECTORS: u64 = 128;
 
-/// Bytes of the windows of shared and local memory in generic addresses.
-const WINDOW_BYTES: u64 = 16 << 20;
-
 /// The accesses to one sector so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct SectorState {
@@ -258,7 +255,5 @@ fn may_be_shared(effect: Effect) -> Option<bool> {
 }
 
 fn in_windows(address: u64, launch: &Launch) -> bool {
-    [launch.shared_window, launch.local_window]
-        .iter()
-        .any(|&start| start != 0 && (start..start.saturating_add(WINDOW_BYTES)).contains(&address))
+    launch.space_of(address) != Space::Global
 }

@@ -13,6 +13,8 @@ pub struct BulkCopy {
     pub pieces: Vec<u64>,
     /// Bytes of each piece.
     pub piece_bytes: u64,
+    /// CTAs of the cluster that get the bytes, one bit per rank; 0: the CTA that asks.
+    pub multicast: u16,
 }
 
 /// What a step at a barrier object (PTX ISA, `mbarrier`) does.

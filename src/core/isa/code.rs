@@ -2,7 +2,10 @@
 
 use crate::units::Dim3;
 
-use super::Register;
+use super::{ControlBits, Register, Space};
+
+/// Bytes of the window of a CTA's shared memory, and of local memory, in generic addresses.
+const WINDOW_BYTES: u64 = 1 << 24;
 
 /// One static instruction: what every execution of it shares.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +26,8 @@ pub struct Instruction {
     pub immediates: Box<[i64]>,
     /// Source line; `None` where the trace has no line information.
     pub line: Option<u32>,
+    /// What the compiler decided about its issue; `None` where the trace does not have it.
+    pub control: Option<ControlBits>,
 }
 
 impl Instruction {
@@ -70,6 +75,14 @@ pub struct Code {
     pub segments: Vec<Segment>,
 }
 
+impl Code {
+    /// Whether the trace has control bits of its instructions.
+    #[must_use]
+    pub fn has_control_bits(&self) -> bool {
+        self.instructions.iter().any(|one| one.control.is_some())
+    }
+}
+
 /// One kernel launch as its trace header states it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
@@ -93,6 +106,8 @@ pub struct Launch {
     pub shared_window: u64,
     /// Start of the 16 MB window of local memory in generic addresses; 0 when unknown.
     pub local_window: u64,
+    /// CTAs of a cluster, which start together; all 0: the launch has no clusters.
+    pub cluster: Dim3,
 }
 
 impl Launch {
@@ -100,6 +115,28 @@ impl Launch {
     #[must_use]
     pub fn warps_per_cta(&self) -> u32 {
         u32::try_from(self.block.count().div_ceil(32)).unwrap_or(u32::MAX)
+    }
+
+    /// The memory that a generic address leads to: [`Space::Shared`], of any CTA of a cluster,
+    /// [`Space::Local`], else [`Space::Global`].
+    #[must_use]
+    pub fn space_of(&self, address: u64) -> Space {
+        let within = |start: u64, windows: u32| {
+            start != 0 && address.wrapping_sub(start) < u64::from(windows) * WINDOW_BYTES
+        };
+        if within(self.shared_window, self.cluster_ctas()) {
+            Space::Shared
+        } else if within(self.local_window, 1) {
+            Space::Local
+        } else {
+            Space::Global
+        }
+    }
+
+    /// CTAs of one cluster; 1: the launch has no clusters.
+    #[must_use]
+    pub fn cluster_ctas(&self) -> u32 {
+        u32::try_from(self.cluster.count()).unwrap_or(u32::MAX).max(1)
     }
 }
 
@@ -116,7 +153,26 @@ pub fn traced_width(opcode: &str) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::traced_width;
+    use super::{Launch, traced_width};
+    use crate::isa::Space;
+    use crate::units::Dim3;
+
+    #[test]
+    fn a_cluster_has_a_window_per_cta() {
+        let (shared_window, local_window) = (0x7f00_0000_0000, 0x7e00_0000_0000);
+        let one = Launch { shared_window, local_window, ..Launch::default() };
+        let four = Launch { cluster: Dim3::new(2, 2, 1), ..one.clone() };
+        for (address, alone, clustered) in [
+            (shared_window, Space::Shared, Space::Shared),
+            (shared_window + (3 << 24), Space::Global, Space::Shared),
+            (shared_window + (4 << 24), Space::Global, Space::Global),
+            (local_window + 4, Space::Local, Space::Local),
+            (shared_window - 1, Space::Global, Space::Global),
+        ] {
+            assert_eq!((one.space_of(address), four.space_of(address)), (alone, clustered));
+        }
+        assert_eq!(Launch::default().space_of(0), Space::Global, "no windows are known");
+    }
 
     #[test]
     fn widths_come_from_the_opcode() {

@@ -4,11 +4,13 @@
 mod access;
 mod asynchronous;
 mod code;
+mod control;
 mod opcode;
 mod register;
 
 pub use access::{Access, AddressMode};
 pub use asynchronous::{AsyncFields, BulkCopy, ObjectStep};
 pub use code::{Code, Instruction, Launch, MOST_IMMEDIATES, Segment, traced_width};
+pub use control::ControlBits;
 pub use opcode::{Effect, Listing, Opcode, Space, Unit, flops};
 pub use register::{Register, RegisterFile};

@@ -129,6 +129,10 @@ pub enum Effect {
     Barrier,
     /// Arrives at a barrier of the CTA and continues.
     Arrive,
+    /// Arrives at the barrier of the cluster and continues.
+    ClusterArrive,
+    /// Waits until all warps of the cluster have arrived at its barrier.
+    ClusterWait,
     /// Memory fence.
     Fence,
     /// Matrix multiply of a warp group (`HGMMA`): overlaps with what its warp issues next; the

@@ -5,6 +5,7 @@ use std::fmt;
 use gpumodel_core::units::SECTOR_BYTES;
 
 use super::cache::{AllocatePolicy, Cache, SetHash, WriteMiss, WritePolicy};
+use super::cluster;
 use super::isa_table::IsaTable;
 use super::link;
 use super::machine::{Allocation, Machine, PortQueues, RequestGranularity, SchedulerPolicy};
@@ -36,7 +37,7 @@ impl fmt::Display for Problem {
 type Check = (&'static str, fn(&Machine) -> Vec<String>);
 
 /// One row per fact.
-const CHECKS: [Check; 27] = [
+const CHECKS: [Check; 28] = [
     ("clocks tick: at least 1 kHz and below 100000 MHz", clocks),
     ("a count is at least 1", counts),
     ("a count is no larger than any GPU's", largest),
@@ -59,6 +60,7 @@ const CHECKS: [Check; 27] = [
     ("a hashed cache has a power of two of sets, 32 or 64 for fermi", hashed_sets),
     ("the policies of a cache go together", cache_policies),
     ("pages and TLBs hold together", translation::problems),
+    ("clusters hold together", cluster::problems),
     ("the link to the host holds together", link::problems),
     ("instances fit the machine", mig::problems),
     ("instruction caches hold together", fetch),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::cache::Cache;
+use super::cluster::Cluster;
 use super::link::Link;
 use super::memory::Layout;
 use super::mig::Mig;
@@ -52,6 +53,9 @@ pub struct Machine {
     /// they carry addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constant: Option<Constant>,
+    /// How CTAs of a cluster work together; absent: they start and run as CTAs without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Cluster>,
     /// The link to the host; absent: copies are over at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
@@ -186,6 +190,9 @@ pub struct SmSpec {
     /// What reads of the banks are counted.
     #[serde(default, skip_serializing_if = "OperandReads::are_all")]
     pub operand_reads: OperandReads,
+    /// What is used of the compiler's control bits, where a trace has them.
+    #[serde(default, skip_serializing_if = "ControlBitsUse::is_none")]
+    pub control_bits: ControlBitsUse,
     /// Cycles from fetch to issue after a taken branch.
     pub branch_cycles: u32,
 }
@@ -207,6 +214,30 @@ impl OperandReads {
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
     fn are_all(&self) -> bool {
         *self == Self::All
+    }
+}
+
+/// What of the control bits of instructions takes the place of rules. The bits are those of the
+/// architecture that the program was compiled for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ControlBitsUse {
+    /// Nothing: all traces run by the same rules.
+    #[default]
+    Ignored,
+    /// The marks `.reuse`, where [`OperandReads::Reuse`] assumes them.
+    Reuse,
+    /// These, and the stall counts: an instruction without a write barrier delays its warp by its
+    /// stall count, and no reader of its results beyond that. Results of others, loads among
+    /// them, are waited for by register. The yield bit, read barriers and wait masks have no
+    /// effect.
+    All,
+}
+
+impl ControlBitsUse {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+    fn is_none(&self) -> bool {
+        *self == Self::Ignored
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod cache;
 mod check;
+mod cluster;
 mod error;
 mod import;
 mod isa_table;
@@ -20,13 +21,14 @@ mod translation;
 
 pub use cache::{AllocatePolicy, Cache, ReplacementPolicy, SetHash, WriteMiss, WritePolicy};
 pub use check::Problem;
+pub use cluster::Cluster;
 pub use error::SpecError;
 pub use import::{IMPORT_MARK, Import, ImportLabel, import_accelsim};
 pub use isa_table::{IsaTable, Unlisted};
 pub use link::{Link, ManagedMemory};
 pub use machine::{
-    Allocation, BankConflicts, Clocks, Constant, CtaOrder, Dispatch, DramSpec, Energy, Fetch,
-    Interconnect, L1Data, L1Spec, L2Spec, Machine, OperandReads, PortQueues, Quirks,
+    Allocation, BankConflicts, Clocks, Constant, ControlBitsUse, CtaOrder, Dispatch, DramSpec,
+    Energy, Fetch, Interconnect, L1Data, L1Spec, L2Spec, Machine, OperandReads, PortQueues, Quirks,
     RequestGranularity, SchedulerPolicy, SharedSpec, SmSpec, UnitSpec, WarpPlacement,
 };
 pub use memory::{

@@ -5,6 +5,7 @@ use gpumodel_core::contract::DispatchOrder;
 use gpumodel_core::units::{AppId, Cycle, KernelId, to_u16, to_u64, to_usize};
 
 use crate::gpu::active_plan::ActivePlan;
+use crate::gpu::clusters::Seat;
 use crate::gpu::dispatch_groups::DispatchGroups;
 use crate::gpu::error::MachineError;
 use crate::gpu::event_queue::Event;
@@ -33,6 +34,8 @@ pub(crate) struct Dispatcher {
     saved: Vec<Saved>,
     /// By application and SM: CTAs and warps there.
     pub(crate) held: Vec<Vec<Held>>,
+    /// By SM: its GPC.
+    gpc_of: Vec<u16>,
 }
 
 /// What handing out CTAs needs of the machine.
@@ -69,6 +72,12 @@ impl Dispatcher {
             first_issue: machine.dispatch.cta_launch_cycles.max(1)
                 + u64::from(machine.sm.first_issue_cycles),
             prepared: vec![None; sms],
+            gpc_of: (0..machine.dispatch.sms)
+                .map(|sm| {
+                    let cluster = machine.cluster.as_ref();
+                    cluster.map_or(0, |spec| spec.gpc_of(sm, machine.dispatch.sms))
+                })
+                .collect(),
         }
     }
 
@@ -175,21 +184,94 @@ impl Dispatcher {
     fn serve(&mut self, group: usize, machine: &mut HandOut<'_>) -> Result<(), MachineError> {
         let (now, mut served) = (machine.shared_state.queue.now(), false);
         for sm in self.sm_order(self.dispatch_groups.next_sm(group), machine.sms) {
-            if self.dispatch_groups.handed(now) == self.per_cycle {
+            if self.dispatch_groups.handed(now) >= self.per_cycle {
                 break;
             }
             let chosen = self.choose(sm, &machine.sms[sm], machine.active_plan);
             let Some(kernel) = chosen else { continue };
             if self.dispatch_groups.of(self.grids[to_usize(kernel)].app.index()) == Some(group) {
-                self.start(kernel, sm, machine)?;
-                self.dispatch_groups.served(group, sm, now);
-                served = true;
+                let started = self.start_cluster(kernel, sm, machine)?;
+                (0..started).for_each(|_| self.dispatch_groups.served(group, sm, now));
+                served |= started > 0;
             }
         }
-        if served || self.dispatch_groups.handed(now) == self.per_cycle {
-            self.dispatch_groups.again(group, served, now + self.pace);
+        let handed = self.dispatch_groups.handed(now);
+        if served || handed >= self.per_cycle {
+            // A cluster starts at once and takes the time of its CTAs.
+            let cycles = u64::from(handed.div_ceil(self.per_cycle)).max(1);
+            self.dispatch_groups.again(group, served, now + cycles * self.pace);
         }
         Ok(())
+    }
+
+    /// Starts a CTA of a launch on an SM, with all of its cluster on SMs of the same GPC; returns
+    /// how many have started: none where these have no room. Where the plan in force never gives
+    /// the launch room for a cluster, its CTAs start one by one.
+    fn start_cluster(
+        &mut self,
+        kernel: u32,
+        sm: usize,
+        machine: &mut HandOut<'_>,
+    ) -> Result<u32, MachineError> {
+        let size = self.grids[to_usize(kernel)].next_cluster();
+        if size == 1 || !self.has_clusters(kernel, size, machine.active_plan) {
+            self.start(kernel, sm, None, machine)?;
+            return Ok(1);
+        }
+        let Some(places) = self.places(kernel, (sm, size), machine) else { return Ok(0) };
+        let cluster = machine.shared_state.clusters.begin(size);
+        for (rank, sm) in (0..).zip(places) {
+            self.start(kernel, sm, Some(Seat { cluster, rank }), machine)?;
+        }
+        Ok(size)
+    }
+
+    /// Whether some GPC has room for a cluster of a launch when nothing else is there.
+    fn has_clusters(&self, kernel: u32, size: u32, active_plan: &ActivePlan) -> bool {
+        let grid = &self.grids[to_usize(kernel)];
+        let mut room = vec![0_u32; self.gpc_of.len()];
+        for (sm, &gpc) in self.gpc_of.iter().enumerate() {
+            let ctas = active_plan.quota(grid.app, sm).min(grid.fits).min(grid.spread);
+            room[usize::from(gpc)] = room[usize::from(gpc)].saturating_add(ctas);
+        }
+        room.into_iter().any(|room| room >= size)
+    }
+
+    /// SMs of the GPC of `sm` that take the CTAs of a cluster now, by rank: one each, from `sm` on,
+    /// before any takes a second one.
+    fn places(
+        &self,
+        kernel: u32,
+        (sm, size): (usize, u32),
+        machine: &HandOut<'_>,
+    ) -> Option<Vec<usize>> {
+        let sms = self.gpc_of.len();
+        let around = (0..sms).map(|k| (sm + k) % sms);
+        let of_gpc: Vec<usize> = around.filter(|&k| self.gpc_of[k] == self.gpc_of[sm]).collect();
+        let room: Vec<u32> =
+            of_gpc.iter().map(|&sm| self.room(kernel, (sm, size), machine)).collect();
+        let rounds = (0..size).flat_map(|round| {
+            of_gpc.iter().zip(&room).filter(move |(_, room)| **room > round).map(|(&sm, _)| sm)
+        });
+        let places: Vec<usize> = rounds.take(to_usize(size)).collect();
+        (places.len() == to_usize(size)).then_some(places)
+    }
+
+    /// CTAs of a launch that an SM takes now, at most `most`.
+    fn room(&self, kernel: u32, (sm, most): (usize, u32), machine: &HandOut<'_>) -> u32 {
+        let grid = &self.grids[to_usize(kernel)];
+        let bounds = machine.active_plan.bounds(grid.app);
+        let mut held = self.held[grid.app.index()][sm];
+        let mut within = 0;
+        while within < most
+            && machine.active_plan.allows(grid.app, sm, held, &grid.need)
+            && grid.on_sm[sm] + within < grid.spread
+        {
+            held.ctas += 1;
+            held.warps += grid.need.warps;
+            within += 1;
+        }
+        machine.sms[sm].takes(&grid.need, &bounds, within)
     }
 
     /// Puts the active launches into the plan's order.
@@ -259,6 +341,7 @@ impl Dispatcher {
         &mut self,
         kernel: u32,
         sm: usize,
+        seat: Option<Seat>,
         machine: &mut HandOut<'_>,
     ) -> Result<(), MachineError> {
         let HandOut { feed, active_plan, sms, streams, shared_state } = machine;
@@ -274,7 +357,7 @@ impl Dispatcher {
         held.warps += grid.need.warps;
         grid.came(sm, shared_state.elapsed());
         let begin = shared_state.queue.now() + self.first_issue;
-        let arrival = Arrival { kernel, need: grid.need, bounds: &bounds, begin };
+        let arrival = Arrival { kernel, need: grid.need, bounds: &bounds, begin, seat };
         if let Some(worker_pool) = &mut grid.worker_pool {
             let number = worker_pool.take_place(sm, active_plan.quota(grid.app, sm));
             state.admit_worker(&arrival, &worker_pool.worker, number, shared_state);

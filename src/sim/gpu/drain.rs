@@ -40,6 +40,9 @@ impl Gpu<'_> {
             | Event::Launch { .. }
             | Event::Begin { .. }
             | Event::Instance { .. }
+            | Event::ClusterOpen { .. }
+            | Event::ClusterMessage { .. }
+            | Event::ClusterCheck { .. }
             | Event::Copied { .. }
             | Event::Arrival { .. }
             | Event::Effect { .. }

@@ -92,8 +92,10 @@ pub struct LostArrival {
 /// A barrier that cannot open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostBarrier {
-    /// Its number; `None`: the trace does not have it, or it is an object.
+    /// Its number; `None`: the trace does not have it, or it is an object or the cluster's.
     pub number: Option<u8>,
+    /// It is the barrier of the CTA's cluster.
+    pub cluster: bool,
     /// Of a barrier object: its byte offset in shared memory and the bytes that are missing.
     pub object: Option<(u64, i64)>,
     /// Warps that have arrived.
@@ -127,6 +129,7 @@ impl Display for LostBarrier {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match (self.object, self.number) {
             (Some((address, _)), _) => write!(f, "the barrier object at {address:#x}")?,
+            (None, _) if self.cluster => f.write_str("the barrier of the cluster")?,
             (None, Some(number)) => write!(f, "barrier {number}")?,
             (None, None) => f.write_str("a barrier without number")?,
         }

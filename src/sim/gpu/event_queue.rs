@@ -40,6 +40,12 @@ pub(crate) enum Event {
     PageMove { number: u32 },
     /// An answer arrives at its SM.
     Reply { packet: u32 },
+    /// The barrier of a cluster opens.
+    ClusterOpen { cluster: u32 },
+    /// A message arrives at a CTA of a cluster.
+    ClusterMessage { message: u32 },
+    /// Whether all CTAs of a cluster wait is checked.
+    ClusterCheck { cluster: u32 },
     /// A copy between host and device has ended.
     Copied { copy: u32 },
     /// A page of managed memory has come.
@@ -106,6 +112,9 @@ impl Event {
             | Self::Walk { .. }
             | Self::PageMove { .. }
             | Self::Reply { .. }
+            | Self::ClusterOpen { .. }
+            | Self::ClusterMessage { .. }
+            | Self::ClusterCheck { .. }
             | Self::Copied { .. }
             | Self::PageBrought { .. }
             | Self::IpcCheck { .. }

@@ -1,10 +1,53 @@
 //! One launch as the dispatcher sees it.
 
 use crate::config::Machine;
-use gpumodel_core::units::{AppId, Cycle};
+use gpumodel_core::isa::Launch;
+use gpumodel_core::units::{AppId, Cycle, Dim3, to_u32};
 
+use crate::gpu::clusters::MOST_CTAS;
 use crate::gpu::workers::WorkerPool;
 use crate::sm::Need;
+
+/// The order in which the CTAs of a launch with clusters start: cluster by cluster.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClusterOrder {
+    grid: Dim3,
+    cluster: Dim3,
+}
+
+impl ClusterOrder {
+    /// That of a launch of which the source has all `ctas`; `None`: it has no clusters, or parts
+    /// of them only.
+    pub(crate) fn of(launch: &Launch, ctas: u64) -> Option<Self> {
+        let (grid, cluster) = (launch.grid, launch.cluster);
+        let whole = |all: u32, part: u32| part > 0 && all.is_multiple_of(part);
+        let divides =
+            whole(grid.x, cluster.x) && whole(grid.y, cluster.y) && whole(grid.z, cluster.z);
+        let size = launch.cluster_ctas();
+        let real = (2..=MOST_CTAS).contains(&size);
+        (real && divides && ctas == grid.count()).then_some(Self { grid, cluster })
+    }
+
+    /// CTAs of a cluster.
+    fn size(&self) -> u32 {
+        to_u32(self.cluster.count())
+    }
+
+    /// The CTA that starts after `before` others, in the order of the grid.
+    fn ordinal(&self, before: u64) -> u64 {
+        let Self { grid, cluster } = *self;
+        let (number, rank) = (before / cluster.count(), before % cluster.count());
+        let clusters = Dim3::new(grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z);
+        let (first, place) = (clusters.position(number), cluster.position(rank));
+        let at = |first: u32, size: u32, place: u32| first * size + place;
+        let position = Dim3::new(
+            at(first.x, cluster.x, place.x),
+            at(first.y, cluster.y, place.y),
+            at(first.z, cluster.z, place.z),
+        );
+        position.linear(grid)
+    }
+}
 
 /// One launch as the dispatcher sees it.
 #[derive(Clone, Debug)]
@@ -31,6 +74,10 @@ pub(crate) struct Grid {
     pub(crate) spread: u32,
     /// Shared bytes that its CTAs use on a full SM.
     pub(crate) shared_per_sm: u32,
+    /// Its clusters, where CTAs start by cluster.
+    pub(crate) clusters: Option<ClusterOrder>,
+    /// CTAs that an empty SM holds.
+    pub(crate) fits: u32,
     /// Its CTAs on each SM.
     pub(crate) on_sm: Vec<u32>,
     /// By SM: since when it holds CTAs.
@@ -64,6 +111,8 @@ impl Grid {
             worker_pool: None,
             spread,
             shared_per_sm: need.shared_bytes.saturating_mul(fits.min(spread)),
+            clusters: None,
+            fits,
             on_sm: vec![0; usize::from(machine.dispatch.sms)],
             since: vec![0; usize::from(machine.dispatch.sms)],
             held: 0,
@@ -77,8 +126,16 @@ impl Grid {
     pub(crate) fn next_cta(&mut self) -> u64 {
         self.again.pop().unwrap_or_else(|| {
             self.started += 1;
-            self.started - 1
+            self.clusters.as_ref().map_or(self.started - 1, |all| all.ordinal(self.started - 1))
         })
+    }
+
+    /// CTAs of the cluster that is to start next; 1: a CTA by itself.
+    pub(crate) fn next_cluster(&self) -> u32 {
+        let size = self.clusters.as_ref().map_or(1, ClusterOrder::size);
+        let whole = self.again.is_empty() && self.saved == 0 && self.worker_pool.is_none();
+        let begins = self.started.is_multiple_of(u64::from(size));
+        if whole && begins && self.left() > 0 { size } else { 1 }
     }
 
     /// CTAs that are to start, or to start again.

@@ -3,6 +3,7 @@
 pub(crate) mod active_plan;
 pub(crate) mod app;
 pub(crate) mod app_lifecycle;
+pub(crate) mod clusters;
 pub(crate) mod decision_counters;
 pub(crate) mod dispatch;
 pub(crate) mod dispatch_groups;
@@ -231,6 +232,9 @@ impl<'a> Gpu<'a> {
             Event::LoadStore { sm } => self.on_sm(sm, Sm::on_load_store),
             Event::Fetch { sm } => self.on_sm(sm, Sm::on_fetch),
             Event::Reply { packet } => self.handle_reply(packet),
+            Event::ClusterOpen { cluster } => self.open_cluster(cluster),
+            Event::ClusterMessage { message } => self.deliver(message),
+            Event::ClusterCheck { cluster } => self.check_cluster(cluster),
             Event::Memory(event) => {
                 self.on_memory(|memory, queue, counts| memory.on_event(event, queue, counts));
             }

@@ -8,7 +8,7 @@ use gpumodel_core::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_u64};
 use crate::gpu::app::{Command, End, Load};
 use crate::gpu::error::MachineError;
 use crate::gpu::feed::{Feed, Program};
-use crate::gpu::grid::Grid;
+use crate::gpu::grid::{ClusterOrder, Grid};
 use crate::gpu::link::HostLink;
 use crate::gpu::shared_state::{SharedState, Windows};
 use crate::gpu::workers::WorkerPool;
@@ -96,7 +96,11 @@ fn grid(machine: &Machine, app: AppId, program: &Program) -> Result<Grid, Machin
             limit: limit.name(),
         });
     }
-    Ok(Grid::new(app, need, program.ctas, fits, machine))
+    let mut grid = Grid::new(app, need, program.ctas, fits, machine);
+    if machine.cluster.is_some() {
+        grid.clusters = ClusterOrder::of(&program.launch, program.ctas);
+    }
+    Ok(grid)
 }
 
 /// The way to memory; `part`: the rest of what the run is a part of.
@@ -140,6 +144,7 @@ pub(crate) fn shared_state(
         windows.push(Windows {
             shared: program.launch.shared_window,
             local: program.launch.local_window,
+            cluster: program.launch.cluster_ctas(),
             tag: address_space::tag(app.0),
         });
     }

@@ -3,6 +3,7 @@
 use gpumodel_core::units::{AppId, Cycle, to_usize};
 
 use crate::counters::KernelCounts;
+use crate::gpu::clusters::Clusters;
 use crate::gpu::event_queue::{Event, EventQueue};
 use crate::gpu::link::HostLink;
 use crate::gpu::timeline::CtaSpan;
@@ -18,6 +19,8 @@ use crate::mmu::{Mmu, Request};
 pub(crate) struct Windows {
     pub(crate) shared: u64,
     pub(crate) local: u64,
+    /// CTAs of a cluster, each of which has a window of shared memory; 1: no clusters.
+    pub(crate) cluster: u32,
     /// See [`crate::mmu::address_space::tag`].
     pub(crate) tag: u64,
 }
@@ -35,6 +38,8 @@ pub(crate) struct SharedState {
     pub(crate) mmu: Option<Mmu>,
     /// Absent where copies and page faults take no time.
     pub(crate) link: Option<Box<HostLink>>,
+    /// The clusters that run.
+    pub(crate) clusters: Clusters,
     profiles: Vec<Profile>,
     /// By launch: its profile.
     profile_of: Vec<u32>,
@@ -66,6 +71,7 @@ impl SharedState {
             memory_system,
             mmu,
             link,
+            clusters: Clusters::default(),
             profiles,
             profile_of,
             windows,

@@ -1,7 +1,7 @@
 //! Static instructions decoded for one machine: what the walk and the memory path need of
 //! them, the operands of barriers, and the cache lines of the code.
 
-use crate::config::{Fetch, Machine};
+use crate::config::{ControlBitsUse, Fetch, Machine, OperandReads};
 use gpumodel_core::isa::{Effect, Instruction, Opcode, Register, RegisterFile, Space, Unit};
 use gpumodel_core::units::{WARP_LANES, to_u64, to_usize};
 
@@ -20,6 +20,9 @@ const MATRIX_GROUPS: u16 = 9;
 pub(super) const fn accumulators(age: u16) -> Register {
     pseudo(1 + if age < MATRIX_GROUPS { age } else { MATRIX_GROUPS - 1 })
 }
+
+/// Represents the end of the last instruction's stall count, for which the next one waits.
+pub(super) const STALL: Register = pseudo(1 + MATRIX_GROUPS);
 
 /// The age of the group whose accumulators `register` represents.
 pub(super) fn age_of(register: Register) -> Option<u16> {
@@ -68,6 +71,13 @@ pub(crate) struct Decoded {
     pub(super) operands: Option<BarrierOperands>,
     /// A multiply of a warp group that ends a group of them.
     pub(super) ends_group: bool,
+    /// General registers read that the compiler marked `.reuse`; none where its marks are not
+    /// known or not used.
+    pub(super) marked: Option<Box<[Register]>>,
+    /// The compiler's stall count, where it is known and used.
+    pub(super) stall: Option<u32>,
+    /// The stall count covers the latency of its results: it sets no write barrier.
+    pub(super) covered: bool,
 }
 
 /// Decodes every instruction of `program`.
@@ -76,9 +86,29 @@ pub(super) fn decode(machine: &Machine, program: &Program) -> Vec<Decoded> {
         let number = to_usize(instruction.opcode);
         let is_matrix_load = program.code.opcodes[number].starts_with("LDSM");
         let decoded = decode_one(machine, instruction, &program.opcodes[number]);
-        Decoded { is_matrix_load, ..decoded }
+        controlled(machine, instruction, Decoded { is_matrix_load, ..decoded })
     };
     program.code.instructions.iter().map(one).collect()
+}
+
+/// The instruction with what the machine uses of its control bits.
+fn controlled(machine: &Machine, instruction: &Instruction, mut decoded: Decoded) -> Decoded {
+    let sm = &machine.sm;
+    let Some(control) = instruction.control.filter(|_| sm.control_bits != ControlBitsUse::Ignored)
+    else {
+        return decoded;
+    };
+    if sm.operand_reads == OperandReads::Reuse {
+        let sources = instruction.sources.iter().enumerate();
+        let marked = sources.filter(|(index, _)| control.marks(*index)).map(|(_, r)| *r);
+        decoded.marked = Some(marked.collect());
+    }
+    if sm.control_bits == ControlBitsUse::All {
+        decoded.stall = Some(control.stall());
+        decoded.covered = control.write_barrier().is_none();
+        decoded.sources = decoded.sources.iter().copied().chain([STALL]).collect();
+    }
+    decoded
 }
 
 fn decode_one(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> Decoded {
@@ -144,6 +174,9 @@ fn listed(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> Deco
         immediate: instruction.immediates.first().copied(),
         operands: barrier_operands(machine, instruction, opcode.effect),
         ends_group: !instruction.is_open() || instruction.immediates[0] != 0,
+        marked: None,
+        stall: None,
+        covered: false,
     }
 }
 
@@ -180,6 +213,8 @@ fn barrier_operands(
     let waits = match effect {
         Effect::Barrier => true,
         Effect::Arrive => false,
+        Effect::ClusterArrive => return Some(BarrierOperands::of_cluster(false)),
+        Effect::ClusterWait => return Some(BarrierOperands::of_cluster(true)),
         _ => return None,
     };
     if instruction.immediates.first() == Some(&TASK_BARRIER) {
@@ -236,6 +271,14 @@ pub(crate) struct BarrierOperands {
 impl BarrierOperands {
     /// The place of a worker's task barrier: beyond the numbers of traces.
     pub(crate) const TASK: u8 = u8::MAX - 1;
+
+    /// The place of the cluster's barrier.
+    pub(crate) const CLUSTER: u8 = u8::MAX - 2;
+
+    /// A step at the cluster's barrier: an arrival, or the wait.
+    pub(super) const fn of_cluster(waits: bool) -> Self {
+        Self { place: Self::CLUSTER, warps: 0, waits, assumed: false }
+    }
 
     /// The barrier 0 of the whole CTA.
     pub(super) const fn whole(waits: bool) -> Self {
@@ -364,6 +407,7 @@ mod tests {
             width: 0,
             immediates: Box::default(),
             line: None,
+            control: None,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::config::OperandReads;
 use gpumodel_core::isa::{Effect, ObjectStep, Register, Segment, Unit};
 use gpumodel_core::units::{to_u32, to_usize};
 
-use super::decode::{accumulators, age_of};
+use super::decode::{STALL, accumulators, age_of};
 use super::unevenness::Unevenness;
 use super::{Decoded, Gaps, OPERANDS, RESOURCES, Rules, Step, StepEnd, StretchEnd};
 
@@ -272,7 +272,10 @@ impl<'a> Walk<'a> {
         }
         let collected = self.collect(instruction, at);
         let ready = collected.max(begin) + instruction.latency;
-        if !instruction.has_addresses {
+        if let Some(stall) = instruction.stall {
+            self.state.write(STALL, collected + stall);
+        }
+        if !instruction.has_addresses && !instruction.covered {
             let variable = self.rules.ends_at_results && has_variable_latency(instruction.unit);
             for &register in &instruction.destinations {
                 self.state.write(register, ready);
@@ -316,6 +319,9 @@ impl<'a> Walk<'a> {
         if self.rules.operand_reads == OperandReads::All {
             return (Cow::Borrowed(&instruction.sources), &instruction.destinations);
         }
+        if let Some(marked) = &instruction.marked {
+            return (Cow::Owned(self.unmarked(&instruction.read_operands, marked)), &[]);
+        }
         let kept = std::mem::replace(&mut self.last_operands, instruction.read_operands.to_vec());
         let operands = instruction.read_operands.iter().enumerate();
         let mut reads: Vec<Register> = Vec::new();
@@ -325,6 +331,22 @@ impl<'a> Walk<'a> {
             }
         }
         (Cow::Owned(reads), &[])
+    }
+
+    /// Those of `operands` that the instruction before did not mark `.reuse`; its own marks count
+    /// for the next one.
+    fn unmarked(&mut self, operands: &[Register], marked: &[Register]) -> Vec<Register> {
+        if operands.is_empty() {
+            return Vec::new();
+        }
+        let kept = std::mem::replace(&mut self.last_operands, marked.to_vec());
+        let mut reads: Vec<Register> = Vec::new();
+        for register in operands {
+            if !kept.contains(register) && !reads.contains(register) {
+                reads.push(*register);
+            }
+        }
+        reads
     }
 
     /// An instruction buffer that is refilled only when empty stops the warp after every fill.
@@ -380,7 +402,9 @@ fn unit_number(unit: Unit) -> u8 {
 /// How an instruction ends a stretch by its effect, if it does.
 fn end_by_effect(instruction: &Decoded) -> Option<StretchEnd> {
     match instruction.effect {
-        Effect::Barrier | Effect::Arrive => instruction.operands.map(StretchEnd::Barrier),
+        Effect::Barrier | Effect::Arrive | Effect::ClusterArrive | Effect::ClusterWait => {
+            instruction.operands.map(StretchEnd::Barrier)
+        }
         Effect::Fence => Some(StretchEnd::Fence),
         Effect::AsyncCommit => Some(StretchEnd::AsyncCommit),
         Effect::AsyncWait => {

@@ -129,7 +129,7 @@ pub(crate) enum Target {
     /// A group of asynchronous copies, by its number.
     Group(u32),
     /// A barrier object of the CTA, by its place, which counts so many bytes.
-    Object { place: u16, bytes: u32 },
+    Object { place: u16, bytes: u32, multicast: u16 },
 }
 
 /// One memory instruction of one warp in flight.

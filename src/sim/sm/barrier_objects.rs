@@ -5,8 +5,9 @@
 //! it expects. Counts and parities are register values, which traces of version 6 may have.
 //! Where one lacks them, a wait takes as long as bulk copies to the object are in flight (to any
 //! object, where the trace does not name it); such waits are counted as assumed. Arrivals after
-//! asynchronous copies (`ARRIVES.LDGSTSBAR`) come at once. Objects of other CTAs of a cluster are
-//! not modelled: where nothing is left that could end a phase, a kernel of clusters goes on.
+//! asynchronous copies (`ARRIVES.LDGSTSBAR`) come at once. Steps at objects of other CTAs of a
+//! cluster travel there as messages. Where nothing is left that could end a phase, a kernel of
+//! clusters goes on.
 
 use gpumodel_core::isa::{AsyncFields, ObjectStep};
 use gpumodel_core::units::{Cycle, to_u16, to_usize};
@@ -79,7 +80,14 @@ impl BarrierObjects {
     }
 
     /// Does a step other than a wait by so many lanes, at a cycle from which it counts.
-    fn step(&mut self, place: u16, step: ObjectStep, lanes: u32, value: Option<u64>, at: Cycle) {
+    pub(super) fn step(
+        &mut self,
+        place: u16,
+        step: ObjectStep,
+        lanes: u32,
+        value: Option<u64>,
+        at: Cycle,
+    ) {
         let Some(object) = self.objects.get_mut(usize::from(place)) else { return };
         let number = value.map(|value| u32::try_from(value & 0xffff_ffff).unwrap_or(0));
         let bytes = i64::from(number.unwrap_or(0)) * i64::from(lanes);
@@ -150,6 +158,14 @@ impl BarrierObjects {
         self.settle(place, at);
     }
 
+    /// Bytes that another CTA of the cluster has asked for have come.
+    pub(super) fn count_bytes(&mut self, place: u16, bytes: u32, at: Cycle) {
+        if let Some(object) = self.objects.get_mut(usize::from(place)) {
+            object.bytes -= i64::from(bytes);
+        }
+        self.settle(place, at);
+    }
+
     /// When a wait at an object for the phase of a parity is over; `None`: not yet known.
     fn ready_at(&self, (place, parity): (u16, Option<bool>)) -> Option<Cycle> {
         let Some(object) = self.at(place) else { return Some(0) };
@@ -203,9 +219,13 @@ impl Sm {
         };
         let at = shared_state.queue.now() + self.params.barrier_cycles;
         let slot = usize::from(self.warp(warp).cta);
+        let waits = step == ObjectStep::Wait;
+        if !waits && self.sends_step(slot, (step, address), (lanes, value), shared_state) {
+            return;
+        }
         let Some(cta) = self.ctas[slot].as_mut() else { return };
         let place = address.map_or(UNNAMED, |address| cta.objects.place(address));
-        if step == ObjectStep::Wait {
+        if waits {
             let parity = value.map(|value| value & 1 == 1);
             let assumed = !cta.objects.is_known((place, parity)) && place != UNNAMED;
             shared_state.counts[to_usize(cta.kernel)].assumed_object_waits += u64::from(assumed);
@@ -240,11 +260,13 @@ impl Sm {
     pub(super) fn end_bulk_load(
         &mut self,
         warp: u16,
-        (place, bytes): (u16, u32),
+        (place, bytes, multicast): (u16, u32, u16),
         at: Cycle,
         shared_state: &mut SharedState,
     ) {
         let slot = usize::from(self.warp(warp).cta);
+        let own = self.spread_bulk_load(slot, (place, bytes, multicast), at, shared_state);
+        let bytes = if own { bytes } else { 0 };
         if let Some(cta) = self.ctas[slot].as_mut() {
             cta.objects.end_copy(place, bytes, at);
         }
@@ -253,7 +275,7 @@ impl Sm {
     }
 
     /// Wakes the warps of a CTA whose waits at barrier objects are over.
-    fn wake_at_objects(&mut self, slot: usize, shared_state: &mut SharedState) {
+    pub(super) fn wake_at_objects(&mut self, slot: usize, shared_state: &mut SharedState) {
         let now = shared_state.queue.now();
         for warp in self.waits_at_objects(slot) {
             if let Some(at) = self.object_ready_at(warp) {
@@ -271,18 +293,34 @@ impl Sm {
     }
 
     /// Lets the warps of a CTA of a cluster go on when all wait and nothing of its own is left
-    /// to end a phase: what they wait for comes from other CTAs.
+    /// to end a phase: what they wait for comes from other CTAs. Where these are known, all of the
+    /// cluster must wait.
     pub(super) fn release_objects(&mut self, slot: usize, shared_state: &mut SharedState) {
         let Some(cta) = self.ctas[slot].as_ref() else { return };
-        let (kernel, copies) = (cta.kernel, cta.objects.has_copies());
-        if copies || !shared_state.profile(kernel).in_cluster() {
+        let (kernel, seat) = (cta.kernel, cta.seat);
+        if !shared_state.profile(kernel).in_cluster() || !self.stands_still(slot) {
             return;
         }
+        match seat {
+            Some(seat) => shared_state.check_cluster(seat),
+            None => self.let_objects_go(slot, shared_state),
+        }
+    }
+
+    /// True when all warps of a CTA wait and no copy is in flight that could end a phase.
+    pub(crate) fn stands_still(&self, slot: usize) -> bool {
+        let Some(cta) = self.ctas[slot].as_ref().filter(|cta| !cta.objects.has_copies()) else {
+            return false;
+        };
         let members = (0..cta.warps.len()).filter_map(|index| self.member(slot, index));
         let stands = |blocked| matches!(blocked, Blocked::Object | Blocked::Barrier(_));
-        if !members.into_iter().all(|(_, w)| stands(w.blocked) && !w.waking || w.has_ended()) {
-            return;
-        }
+        members.into_iter().all(|(_, w)| stands(w.blocked) && !w.waking || w.has_ended())
+    }
+
+    /// Lets the warps of a CTA go that wait at barrier objects: the trace lacks what would end the
+    /// phases.
+    pub(crate) fn let_objects_go(&mut self, slot: usize, shared_state: &mut SharedState) {
+        let Some(kernel) = self.ctas[slot].as_ref().map(|cta| cta.kernel) else { return };
         for warp in self.waits_at_objects(slot) {
             let (place, _) = self.warp(warp).object;
             if let Some(cta) = self.ctas[slot].as_mut() {

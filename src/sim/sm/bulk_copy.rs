@@ -66,7 +66,7 @@ impl Sm {
         let Some(cta) = self.ctas[slot].as_mut() else { return Target::Nothing };
         let place = copy.barrier.map_or(UNNAMED, |address| cta.objects.place(address));
         cta.objects.begin_copy(place);
-        Target::Object { place, bytes: to_u32(copy.bytes) }
+        Target::Object { place, bytes: to_u32(copy.bytes), multicast: copy.multicast }
     }
 
     /// The lines that a copy touches.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
 
 use crate::config::WarpPlacement;
+use crate::gpu::clusters::Seat;
 use crate::gpu::event_queue::Event;
 use crate::gpu::feed::Stream;
 use crate::gpu::shared_state::SharedState;
@@ -42,6 +43,8 @@ pub(super) struct Cta {
     pub(super) vacating: Option<Vacating>,
     /// Warps that have not ended.
     pub(super) live: u32,
+    /// Its place in a cluster that runs.
+    pub(super) seat: Option<Seat>,
     /// Barriers that its warps have met.
     pub(super) barriers: Vec<Barrier>,
     /// Barrier objects in its shared memory.
@@ -58,6 +61,8 @@ pub(crate) struct Arrival<'a> {
     pub(crate) bounds: &'a Bounds,
     /// When its warps may issue.
     pub(crate) begin: Cycle,
+    /// Its place in a cluster that runs.
+    pub(crate) seat: Option<Seat>,
 }
 
 /// What makes a CTA a worker.
@@ -103,6 +108,16 @@ impl Sm {
         self.resources.place(need, bounds).is_some()
     }
 
+    /// CTAs of `need` that fit now within `bounds` of the SM, at most `most`.
+    pub(crate) fn takes(&self, need: &Need, bounds: &Bounds, most: u32) -> u32 {
+        let mut resources = self.resources.clone();
+        let more = |_: &u32| {
+            let place = resources.place(need, bounds);
+            place.inspect(|&place| resources.take(need, place)).is_some()
+        };
+        to_u32((0..most).take_while(more).count())
+    }
+
     /// Makes the SM ready for a kernel whose CTAs use `shared_bytes` together:
     /// an SM without CTAs chooses its carve-out again and flushes its L1.
     pub(crate) fn prepare(&mut self, shared_bytes: u32) {
@@ -130,7 +145,7 @@ impl Sm {
     /// Takes a CTA with these warps in.
     fn place_cta(
         &mut self,
-        &Arrival { kernel, need, bounds, begin }: &Arrival<'_>,
+        &Arrival { kernel, need, bounds, begin, seat }: &Arrival<'_>,
         (ordinal, duty): (u64, Option<Duty>),
         paths: impl Iterator<Item = Path>,
         shared_state: &mut SharedState,
@@ -160,10 +175,14 @@ impl Sm {
             issued: 0,
             vacating: None,
             live,
+            seat,
             barriers: Vec::new(),
             objects: BarrierObjects::default(),
             warps,
         });
+        if let Some(seat) = seat {
+            shared_state.clusters.seat(seat, (self.id, to_u16(slot)), live);
+        }
         if live == 0 {
             self.retire(slot, shared_state);
         }
@@ -237,7 +256,11 @@ impl Sm {
         let cta = self.ctas[place].as_mut().expect("a warp's CTA is resident");
         cta.live -= 1;
         cta.issued += ended.issued;
-        if cta.live == 0 {
+        let (seat, live) = (cta.seat, cta.live);
+        if let Some(seat) = seat {
+            self.leave_cluster_barrier(seat, &ended, shared_state);
+        }
+        if live == 0 {
             self.retire(place, shared_state);
         } else {
             self.open_barriers(place, shared_state);
@@ -248,6 +271,9 @@ impl Sm {
 
     fn retire(&mut self, place: usize, shared_state: &mut SharedState) {
         let cta = self.ctas[place].take().expect("only resident CTAs retire");
+        if let Some(seat) = cta.seat {
+            shared_state.clusters.stand_up(seat);
+        }
         self.resources.give_back(&cta.need, cta.place);
         let (kernel, started) = (cta.kernel, cta.started + cta.away);
         self.departed.push(Departure::Retired { kernel, started });
@@ -316,6 +342,9 @@ impl Sm {
         ahead: f64,
         shared_state: &mut SharedState,
     ) {
+        if operands.place == BarrierOperands::CLUSTER {
+            return self.step_at_cluster_barrier(warp, operands.waits, ahead, shared_state);
+        }
         if operands.waits {
             self.block(warp, Blocked::Barrier(operands.place));
         }

@@ -207,7 +207,7 @@ impl Sm {
         let sm = self.id;
         let fewest = || fewest_passes(&self.lsu.access, width, &self.params.shared);
         let (sectors, conflicts) = match route {
-            Route::Shared { passes } => (0, passes.saturating_sub(fewest())),
+            Route::Shared { passes, .. } => (0, passes.saturating_sub(fewest())),
             Route::Cached(_) | Route::Direct(_) | Route::Constant => {
                 (lines.iter().map(|line| line.sectors.count_ones()).sum(), 0)
             }

@@ -42,6 +42,7 @@ impl Sm {
             barriers.push(self.lost_barrier(place, cta, barrier, shared_state));
         }
         barriers.extend(self.lost_objects(place, cta, shared_state));
+        barriers.extend(self.lost_cluster(place, cta, shared_state));
         let lost = barriers
             .iter()
             .all(|barrier| barrier.object.is_some() || barrier.arrived < barrier.expected);
@@ -71,6 +72,7 @@ impl Sm {
             } else if let Some(state) = cta.objects.at(object) {
                 let lost = LostBarrier {
                     number: None,
+                    cluster: false,
                     object: Some((state.address, state.bytes)),
                     arrived: state.arrived,
                     expected: state.expected.unwrap_or(0),
@@ -89,18 +91,42 @@ impl Sm {
         barrier: &Barrier,
         shared_state: &mut SharedState,
     ) -> LostBarrier {
-        let profile = shared_state.profile(cta.kernel);
-        let member = |index| Some((index, self.member(place, index)?.1));
-        let waiting = (0..cta.warps.len()).filter_map(member);
-        let waiting = waiting.filter(|(_, warp)| warp.blocked == Blocked::Barrier(barrier.place));
         LostBarrier {
             number: BarrierOperands::number_of(barrier.place),
+            cluster: false,
             object: None,
             arrived: barrier.arrived,
             expected: self.awaited(place, barrier.place, barrier.warps),
-            waiting: waiting
-                .map(|(index, warp)| (index, profile.pc_before(warp.stretch)))
-                .collect(),
+            waiting: self.waiting_at(place, cta, barrier.place, shared_state),
         }
+    }
+
+    /// The barrier of a CTA's cluster, where warps wait there.
+    fn lost_cluster(
+        &self,
+        place: usize,
+        cta: &Cta,
+        shared_state: &mut SharedState,
+    ) -> Option<LostBarrier> {
+        let (expected, arrived) = shared_state.clusters.awaited(cta.seat?);
+        let waiting = self.waiting_at(place, cta, BarrierOperands::CLUSTER, shared_state);
+        let lost =
+            LostBarrier { number: None, cluster: true, object: None, arrived, expected, waiting };
+        (!lost.waiting.is_empty()).then_some(lost)
+    }
+
+    /// The warps of a CTA that wait at a barrier, with their PCs.
+    fn waiting_at(
+        &self,
+        place: usize,
+        cta: &Cta,
+        barrier: u8,
+        shared_state: &mut SharedState,
+    ) -> Vec<(usize, u64)> {
+        let profile = shared_state.profile(cta.kernel);
+        let member = |index| Some((index, self.member(place, index)?.1));
+        let waiting = (0..cta.warps.len()).filter_map(member);
+        let waiting = waiting.filter(|(_, warp)| warp.blocked == Blocked::Barrier(barrier));
+        waiting.map(|(index, warp)| (index, profile.pc_before(warp.stretch))).collect()
     }
 }

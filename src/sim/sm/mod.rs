@@ -3,6 +3,7 @@
 
 mod barrier_objects;
 mod bulk_copy;
+mod cluster;
 pub(crate) mod coalesce;
 mod cta;
 mod cta_resources;

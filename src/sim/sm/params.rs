@@ -4,6 +4,7 @@ use gpumodel_core::isa::Unit;
 use gpumodel_core::units::{SECTOR_BYTES, to_u32, to_usize};
 
 use crate::config::{L1Data, Machine, RequestGranularity, SharedSpec, WarpPlacement};
+use crate::sm::cluster::ClusterParams;
 use crate::sm::coalesce::{LINE_BYTES, Reach};
 use crate::sm::scheduler::issue_interval::IssueInterval;
 
@@ -40,6 +41,8 @@ pub(super) struct Params {
     pub(super) bulk_copy: u64,
     /// See [`crate::config::Quirks::accesses_null`].
     pub(super) accesses_null: bool,
+    /// See [`crate::config::Cluster`].
+    pub(super) cluster: ClusterParams,
 }
 
 impl Params {
@@ -82,6 +85,7 @@ impl Params {
             barrier_arrival: u64::from(machine.sm.barrier_arrival_cycles),
             leaves_at_any_wait: machine.sm.leaves_at_any_wait,
             bulk_copy: u64::from(machine.sm.bulk_copy_cycles),
+            cluster: ClusterParams::new(machine),
         }
     }
 }

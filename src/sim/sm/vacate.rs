@@ -11,6 +11,7 @@
 use gpumodel_core::units::{Cycle, to_u16, to_u32, to_u64, to_usize};
 
 use crate::gpu::shared_state::SharedState;
+use crate::interval::BarrierOperands;
 use crate::memory::packet::{Operation, RequestKind, Target};
 use crate::mmu::address_space::STATE_BASE;
 use crate::sm::barrier_objects::BarrierObjects;
@@ -157,6 +158,9 @@ impl Sm {
             return;
         }
         cta.vacating = Some(Vacating::Stopping(leave));
+        if let Some(seat) = cta.seat.take() {
+            shared_state.break_cluster(seat);
+        }
         self.stop_moving(slot);
         for warp in self.members(slot) {
             self.stop_warp(warp, shared_state);
@@ -193,7 +197,9 @@ impl Sm {
                 }
                 Next::IssueInterval
             }
-            Blocked::Barrier(barrier) if !waking => Next::Barrier(barrier),
+            Blocked::Barrier(barrier) if !waking && barrier != BarrierOperands::CLUSTER => {
+                Next::Barrier(barrier)
+            }
             Blocked::Object if !waking => Next::Meet,
             Blocked::Barrier(_)
             | Blocked::Load(_)
@@ -302,7 +308,6 @@ impl Sm {
         shared_state: &mut SharedState,
     ) {
         let Saved { kernel, ordinal, started, away, since, need, issued, held, warps } = saved;
-        let (barriers, objects) = held;
         let away = away + (shared_state.queue.now() - since);
         let place = self.resources.place(&need, bounds).expect("the dispatcher has asked for room");
         self.resources.take(&need, place);
@@ -330,8 +335,9 @@ impl Sm {
             issued,
             vacating,
             live,
-            barriers,
-            objects,
+            seat: None,
+            barriers: held.0,
+            objects: held.1,
             warps,
         });
         for &warp in &slots {

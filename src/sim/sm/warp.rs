@@ -100,6 +100,8 @@ pub(super) struct Warp {
     /// Barriers of the whole CTA at which it has arrived without waiting, one bit
     /// each.
     arrived: u16,
+    /// Phases of its cluster's barrier at which it has arrived.
+    pub(super) cluster_phases: u32,
     slots: Vec<Slot>,
     /// The barrier object that it waits for, by its place in the CTA, and the phase's parity;
     /// `None`: the trace does not have it.
@@ -148,6 +150,7 @@ impl Warp {
             outstanding: 0,
             last_done: 0,
             arrived: 0,
+            cluster_phases: 0,
             slots: Vec::new(),
             object: (0, None),
             groups: VecDeque::from([Group::default()]),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::config::Resolved;
 use gpumodel_core::contract::{Plan, PlanDraft, Resize, Share, View, Word};
 use gpumodel_core::isa::{
-    Access, AddressMode, Code, Instruction, Launch, Register, RegisterFile, Segment,
+    Access, AddressMode, Code, ControlBits, Instruction, Launch, Register, RegisterFile, Segment,
 };
 use gpumodel_core::units::{Dim3, KernelId, to_u16, to_u32, to_usize};
 
@@ -40,6 +40,8 @@ pub(crate) struct Line {
     pub(crate) width: u8,
     pub(crate) mask: u32,
     immediates: &'static [i64],
+    more_sources: &'static [u16],
+    control: Option<ControlBits>,
 }
 
 impl Line {
@@ -62,11 +64,31 @@ impl Line {
     pub(crate) fn immediates(self, immediates: &'static [i64]) -> Self {
         Self { immediates, ..self }
     }
+
+    /// With these sources after its first one.
+    pub(crate) fn reading(self, more_sources: &'static [u16]) -> Self {
+        Self { more_sources, ..self }
+    }
+
+    /// With these control bits.
+    pub(crate) fn controlled(self, control: ControlBits) -> Self {
+        Self { control: Some(control), ..self }
+    }
 }
 
 /// An instruction without addresses.
 pub(crate) fn line(opcode: &'static str, destination: Option<u16>, source: Option<u16>) -> Line {
-    Line { opcode, destination, source, at: None, width: 0, mask: u32::MAX, immediates: &[0] }
+    Line {
+        opcode,
+        destination,
+        source,
+        at: None,
+        width: 0,
+        mask: u32::MAX,
+        immediates: &[0],
+        more_sources: &[],
+        control: None,
+    }
 }
 
 /// A load or store of 4 bytes per lane: the address of lane 0 and the step between lanes, by
@@ -265,6 +287,12 @@ impl Script {
         self
     }
 
+    /// In clusters of so many CTAs along x.
+    pub(crate) fn in_clusters(mut self, ctas: u32) -> Self {
+        self.program.launch.cluster = Dim3::new(ctas, 1, 1);
+        self
+    }
+
     /// As workers that take `task_blocks` CTAs at a time; a task costs a barrier
     /// and, where `queued`, an addition to the queue.
     pub(crate) fn working(
@@ -326,6 +354,11 @@ impl Script {
         self.run_apps(resolved, 1, |gpu| gpu.with_hot_spots()).unwrap()
     }
 
+    /// Runs it alone, keeping the lives of its CTAs.
+    pub(crate) fn run_with_spans(&self, resolved: &Resolved) -> Outcome {
+        self.run_apps(resolved, 1, |gpu| gpu.with_cta_spans()).unwrap()
+    }
+
     /// Runs it alone, fast-forwarded.
     pub(crate) fn run_forwarded(&self, resolved: &Resolved) -> Outcome {
         self.run_apps(resolved, 1, |gpu| gpu.with_fast_forward()).unwrap()
@@ -379,10 +412,17 @@ pub(crate) fn append(code: &mut Code, lines: &[Line]) -> u32 {
             pc: 16 * place as u64,
             opcode: to_u32(place),
             destinations: register(line.destination),
-            sources: register(line.source),
+            sources: line
+                .source
+                .iter()
+                .chain(line.more_sources)
+                .copied()
+                .flat_map(|one| register(Some(one)))
+                .collect(),
             width: line.width,
             immediates: line.immediates.into(),
             line: None,
+            control: line.control,
         });
     }
     to_u32(code.segments.len() - 1)

@@ -84,6 +84,7 @@ fn a_barrier_that_can_never_open_is_an_error_and_names_the_warps() {
     let error = try_run(&[vec![sync(&[1, 96])]], 2).unwrap_err();
     let lost = LostBarrier {
         number: Some(1),
+        cluster: false,
         object: None,
         arrived: 2,
         expected: 3,

@@ -3,8 +3,10 @@
 mod bandwidth;
 mod barrier;
 mod cache_facts;
+mod cluster;
 mod coalescing;
 mod constant;
+mod control_bits;
 mod crossbar;
 mod facts;
 mod fast_forward;

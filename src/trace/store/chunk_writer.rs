@@ -76,13 +76,23 @@ pub(crate) struct KernelWriter<'w> {
     open_warps: usize,
     /// Full groups that wait for [`KernelWriter::flush`].
     ready: Vec<Group>,
+    /// The CTAs of a cluster, as far as places in clusters have been noted.
+    cluster: Dim3,
 }
 
 impl<'w> KernelWriter<'w> {
     /// The kernel that `writer` began last.
     pub(crate) fn new(writer: &'w mut StoreWriter, grid: Dim3) -> Self {
         let (dictionary, open, ready) = (Dictionary::default(), Group::default(), Vec::new());
-        Self { writer, grid, dictionary, open, open_instructions: 0, open_warps: 0, ready }
+        let cluster = Dim3::default();
+        Self { writer, grid, dictionary, open, open_instructions: 0, open_warps: 0, ready, cluster }
+    }
+
+    /// Notes that a CTA has this place in its cluster.
+    pub(crate) fn in_cluster(&mut self, place: Dim3) {
+        let Dim3 { x, y, z } = self.cluster;
+        let to = |known: u32, place: u32| known.max(place.saturating_add(1));
+        self.cluster = Dim3::new(to(x, place.x), to(y, place.y), to(z, place.z));
     }
 
     /// The kernel's numbers of the batch's statics; `None` when there are more
@@ -159,6 +169,7 @@ impl<'w> KernelWriter<'w> {
         self.close();
         self.ready.push(std::mem::take(&mut self.open));
         self.flush()?;
+        self.writer.clustered(self.cluster);
         self.writer.end(&self.dictionary, text_bytes, file_bytes)
     }
 }

@@ -6,10 +6,14 @@
 //! | opcodes | count; per opcode length and bytes |
 //! | instructions | count; per instruction: PC (signed difference to the last one less 16), opcode, destination count and registers, source count and registers, width, immediate count and immediates (signed), line plus one or 0 |
 //! | segments | count; per segment: first (signed difference to the end of the last one), length |
+//! | control bits | only of recorded programs: version 1; per instruction its control bits plus one, or 0 |
+//!
+//! Stores without control bits end before that section. A program that does not know the
+//! section, or its version, refuses the store.
 
 use std::sync::Arc;
 
-use gpumodel_core::isa::{Code, Instruction, Register, Segment};
+use gpumodel_core::isa::{Code, ControlBits, Instruction, Register, Segment};
 use gpumodel_core::units::{to_u32, to_u64, to_usize};
 use rustc_hash::FxHashMap;
 
@@ -21,6 +25,8 @@ use crate::error::ByteFault;
 
 /// PCs usually step by this much from one instruction to the next.
 const PC_STEP: i64 = 16;
+/// Version of the section of control bits.
+const CONTROL_VERSION: u64 = 1;
 
 /// A kernel's tables while its trace is read.
 #[derive(Debug, Default)]
@@ -55,6 +61,7 @@ impl Dictionary {
             width: new.width,
             immediates: new.immediates.clone(),
             line: new.line,
+            control: new.control,
         });
         self.statics.insert(new.clone(), number);
         self.memory.push(if new.width > 0 { self.memories } else { NO_MEMORY });
@@ -110,7 +117,20 @@ impl Dictionary {
             varint::put(&mut out, u64::from(segment.length));
             end = i64::from(segment.first) + i64::from(segment.length);
         }
+        self.write_control(&mut out);
         out
+    }
+
+    /// The section of control bits, where there are any.
+    fn write_control(&self, out: &mut Vec<u8>) {
+        let all = &self.code.instructions;
+        if all.iter().all(|one| one.control.is_none()) {
+            return;
+        }
+        varint::put(out, CONTROL_VERSION);
+        for one in all {
+            varint::put(out, one.control.map_or(0, |bits| u64::from(bits.packed()) + 1));
+        }
     }
 }
 
@@ -160,9 +180,35 @@ pub(super) fn read(bytes: &[u8]) -> Result<Code, ByteFault> {
     reader.check("instructions")?;
     let segments = read_segments(&mut reader, instructions.len())?;
     if reader.left() > 0 {
+        read_control(&mut reader, &mut instructions)?;
+    }
+    if reader.left() > 0 {
         return Err(ByteFault::new(reader.at(), "the end of the code block", "more bytes"));
     }
     Ok(Code { opcodes, instructions, segments })
+}
+
+/// The control bits of `instructions`.
+fn read_control(
+    reader: &mut Reader<'_>,
+    instructions: &mut [Instruction],
+) -> Result<(), ByteFault> {
+    let version = reader.number();
+    if version != CONTROL_VERSION {
+        let found = format!("version {version}");
+        return Err(ByteFault::new(reader.at(), "control bits of version 1", found));
+    }
+    for one in instructions {
+        let word = reader.number().checked_sub(1);
+        one.control = match word.map(u32::try_from) {
+            None => None,
+            Some(Ok(word)) => Some(ControlBits::unpacked(word)),
+            Some(Err(_)) => {
+                return Err(ByteFault::new(reader.at(), "control bits of 32 bits", "more"));
+            }
+        };
+    }
+    reader.check("control bits")
 }
 
 fn read_opcodes(reader: &mut Reader<'_>) -> Result<Vec<String>, ByteFault> {
@@ -188,7 +234,7 @@ fn read_instruction(reader: &mut Reader<'_>, last_pc: u64) -> Instruction {
     let count = reader.count(1);
     let immediates = (0..count).map(|_| reader.signed()).collect();
     let line = reader.small().checked_sub(1);
-    Instruction { pc, opcode, destinations, sources, width, immediates, line }
+    Instruction { pc, opcode, destinations, sources, width, immediates, line, control: None }
 }
 
 fn read_register(reader: &mut Reader<'_>) -> Register {
@@ -244,5 +290,54 @@ impl Program {
     /// The first memory number at or after static `number`.
     pub(super) fn memory_from(&self, number: u32) -> u32 {
         self.before.get(to_usize(number)).copied().unwrap_or(to_u32(self.memory.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gpumodel_core::isa::ControlBits;
+
+    use super::{CONTROL_VERSION, Dictionary, read};
+    use crate::store::records::Static;
+
+    /// The block of two instructions, the second one with these control bits.
+    fn block(control: Option<ControlBits>) -> Vec<u8> {
+        let mut dictionary = Dictionary::default();
+        let one = |pc, control| Static {
+            pc,
+            opcode: "FADD".into(),
+            destinations: Box::default(),
+            sources: Box::default(),
+            width: 0,
+            immediates: Box::default(),
+            line: None,
+            control,
+        };
+        dictionary.number(&one(0, None));
+        dictionary.number(&one(16, control));
+        dictionary.write()
+    }
+
+    #[test]
+    fn a_block_without_control_bits_is_as_it_was_before_there_were_any() {
+        let (without, with) = (block(None), block(Some(ControlBits::unpacked(0))));
+        // The version, 0 for the first instruction, and 0 plus one for the second one.
+        assert_eq!(with, [without.as_slice(), &[1, 0, 1]].concat());
+        assert!(!read(&without).unwrap().has_control_bits());
+        let bits = ControlBits::unpacked(u32::MAX);
+        let code = read(&block(Some(bits))).unwrap();
+        assert_eq!([0, 1].map(|place: usize| code.instructions[place].control), [None, Some(bits)]);
+    }
+
+    #[test]
+    fn control_bits_of_another_version_or_size_are_refused() {
+        let (without, mut later) = (block(None), block(Some(ControlBits::unpacked(5))));
+        later[without.len()] += 1;
+        let error = read(&later).unwrap_err();
+        assert_eq!(error.found, format!("version {}", CONTROL_VERSION + 1));
+        let wide = [without.as_slice(), &[1, 0, 0xff, 0xff, 0xff, 0xff, 0x7f]].concat();
+        assert_eq!(read(&wide).unwrap_err().expected, "control bits of 32 bits");
+        let short = [without.as_slice(), &[1, 0]].concat();
+        assert!(read(&short).is_err());
     }
 }

@@ -9,9 +9,9 @@ use gpumodel_core::units::{Dim3, quoted, to_u64, to_usize};
 
 use super::file::{StoreFile, decompress};
 use super::layout::{
-    BlockRow, COPY_STREAM, ChunkRow, CodeRow, CommandRow, HEADER_CHECKED, Header, IndexHead,
-    KernelRow, LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, SKIPPED, VERSION,
-    checksum, copy_direction,
+    BlockRow, CLUSTER, COPY_STREAM, ChunkRow, CodeRow, CommandRow, HEADER_CHECKED, Header,
+    IndexHead, KernelRow, LARGEST_BLOCK, MAGIC, MEMORY_ONLY, MOST_CTAS, MOST_THREADS, SKIPPED,
+    VERSION, checksum, copy_direction, packed_cluster, unpacked_cluster,
 };
 use crate::error::{ByteFault, TraceError};
 
@@ -133,6 +133,11 @@ impl Index {
                 0 => command.first.get() < kernels,
                 MEMORY_ONLY => command.first.get() < kernels && command.second.get() == 0,
                 SKIPPED | COPY_STREAM => command.second.get() == 0,
+                CLUSTER => {
+                    let cluster = unpacked_cluster(command.second.get());
+                    command.first.get() < kernels
+                        && packed_cluster(cluster) == Some(command.second.get())
+                }
                 kind => copy_direction(kind).is_some(),
             };
             if !known {

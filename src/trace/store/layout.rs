@@ -32,6 +32,7 @@
 //! holds kernel names and header texts, of which rows name ranges, and the source's name.
 
 use gpumodel_core::memory_copy::CopyDirection;
+use gpumodel_core::units::{Dim3, to_u32};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -127,6 +128,29 @@ pub(crate) const SKIPPED: u32 = 3;
 /// Programs that do not know it, or the kinds of copies behind it, refuse the store.
 pub(crate) const COPY_STREAM: u32 = 4;
 
+/// Kind of a row that says: the launch in `first` has clusters of so many CTAs, 16 bits each for
+/// x, y and z in `second`. Programs that do not know it refuse the store: to them the CTAs
+/// would not start together.
+pub(crate) const CLUSTER: u32 = 7;
+
+/// Most CTAs of a cluster in one direction that a row can say.
+const MOST_CLUSTER: u32 = 0xffff;
+
+/// The second number of a [`CLUSTER`] row; `None`: the launch has no clusters, or larger ones than
+/// any GPU.
+pub(crate) fn packed_cluster(cluster: Dim3) -> Option<u64> {
+    let parts = [cluster.x, cluster.y, cluster.z];
+    let fits = parts.iter().all(|part| (1..=MOST_CLUSTER).contains(part));
+    let [x, y, z] = parts.map(u64::from);
+    (fits && cluster.count() > 1).then_some(x | y << 16 | z << 32)
+}
+
+/// The cluster of a [`CLUSTER`] row.
+pub(crate) fn unpacked_cluster(second: u64) -> Dim3 {
+    let [x, y, z] = [0, 16, 32].map(|shift| to_u32(second >> shift & u64::from(MOST_CLUSTER)));
+    Dim3::new(x, y, z)
+}
+
 /// Kinds of rows that are copies.
 const COPIES: [(u32, CopyDirection); 3] = [
     (1, CopyDirection::HostToDevice),
@@ -149,7 +173,8 @@ pub(crate) fn copy_kind(direction: CopyDirection) -> u32 {
 #[repr(C)]
 pub(crate) struct CommandRow {
     /// 0: kernel, in `first`; 1, 5 and 6: copies of `second` bytes to `first`, to the host, and
-    /// within the device; 2: [`MEMORY_ONLY`], 3: [`SKIPPED`] and 4: [`COPY_STREAM`], no commands.
+    /// within the device; 2: [`MEMORY_ONLY`], 3: [`SKIPPED`], 4: [`COPY_STREAM`] and 7: [`CLUSTER`],
+    /// no commands.
     pub(crate) kind: U32,
     pub(crate) first: U64,
     pub(crate) second: U64,

@@ -1,18 +1,22 @@
 //! A store opened for reading: shared by threads, random access by CTA.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gpumodel_core::isa::{Code, Launch};
 use gpumodel_core::memory_copy::MemoryCopy;
-use gpumodel_core::units::{to_u32, to_u64, to_usize};
+use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::chunk::{Chunk, ChunkCache, Frame};
 use super::code::{self, Program};
 use super::cursor::Cta;
 use super::file::StoreFile;
 use super::index::{self, Index};
-use super::layout::{COPY_STREAM, ChunkRow, Content, MAGIC, MEMORY_ONLY, SKIPPED, copy_direction};
+use super::layout::{
+    CLUSTER, COPY_STREAM, ChunkRow, Content, MAGIC, MEMORY_ONLY, SKIPPED, copy_direction,
+    unpacked_cluster,
+};
 use super::summary::{self, KernelSummary, Selection};
 use super::trailing_fields::{self, CtaTrailingFields};
 use crate::error::{ByteFault, TraceError};
@@ -40,6 +44,8 @@ pub struct Store {
     last_tails: Mutex<Option<(u32, Arc<Vec<CtaTrailingFields>>)>>,
     /// By kernel whether it is memory-only.
     memory_only: Vec<bool>,
+    /// Of launches with clusters: the CTAs of one.
+    clusters: BTreeMap<usize, Dim3>,
     /// By kernel the CTAs that are shown; empty: all of every kernel.
     selections: Vec<Option<Selection>>,
 }
@@ -59,9 +65,23 @@ impl Store {
         for row in index.commands().iter().filter(|row| row.kind == MEMORY_ONLY) {
             memory_only[to_usize(row.first.get())] = true;
         }
+        let mut clusters = BTreeMap::new();
+        for row in index.commands().iter().filter(|row| row.kind == CLUSTER) {
+            clusters.insert(to_usize(row.first.get()), unpacked_cluster(row.second.get()));
+        }
         let (path, cache, selections) = (path.to_path_buf(), ChunkCache::default(), Vec::new());
         let last_tails = Mutex::new(None);
-        Ok(Self { path, file, index, programs, cache, last_tails, memory_only, selections })
+        Ok(Self {
+            path,
+            file,
+            index,
+            programs,
+            cache,
+            last_tails,
+            memory_only,
+            clusters,
+            selections,
+        })
     }
 
     /// True when the file at `path` starts as a store does.
@@ -141,7 +161,8 @@ impl Store {
         let selection = self.selection(kernel);
         let memory_only = self.memory_only[kernel];
         let header = self.index.text(row.header);
-        KernelSummary { row, chunks, name, header, memory_only, selection }
+        let cluster = self.clusters.get(&kernel).copied().unwrap_or_default();
+        KernelSummary { row, chunks, name, header, memory_only, cluster, selection }
     }
 
     /// The static tables of a launch; launches with equal code share them.

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gpumodel_core::isa::{Access, AddressMode, MOST_IMMEDIATES, Register};
+use gpumodel_core::isa::{Access, AddressMode, ControlBits, MOST_IMMEDIATES, Register};
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 
 use super::varint::low_byte;
@@ -19,6 +19,7 @@ pub(crate) struct Static {
     pub(crate) width: u8,
     pub(crate) immediates: Box<[i64]>,
     pub(crate) line: Option<u32>,
+    pub(crate) control: Option<ControlBits>,
 }
 
 /// One dynamic instruction.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use gpumodel_core::isa::{Access, Code, Launch};
+use gpumodel_core::isa::{Access, Code, Launch, Space};
 use gpumodel_core::units::{to_u64, to_usize};
 
 use super::cursor::{Cta, WarpCursor};
@@ -12,9 +12,6 @@ use crate::error::TraceError;
 /// Bytes of a line and of a page, as footprints count them.
 const LINE_BYTES: u64 = 128;
 const PAGE_BYTES: u64 = 4096;
-/// Bytes of the windows of shared and local memory in generic addresses.
-const WINDOW_BYTES: u64 = 16 << 20;
-
 /// Opcode roots (the part before the first dot) whose addresses are global (CUDA
 /// Binary Utilities, instruction set reference).
 const GLOBAL: &[&str] = &["LDG", "STG", "LDGSTS", "ATOMG", "RED", "REDG"];
@@ -150,9 +147,7 @@ impl TraceStatistics {
 }
 
 fn in_windows(address: u64, launch: &Launch) -> bool {
-    [launch.shared_window, launch.local_window]
-        .iter()
-        .any(|&start| start != 0 && (start..start.saturating_add(WINDOW_BYTES)).contains(&address))
+    launch.space_of(address) != Space::Global
 }
 
 /// The part of an opcode before the first dot.

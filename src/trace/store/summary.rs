@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use gpumodel_core::isa::{Code, Launch};
-use gpumodel_core::units::{to_u64, to_usize};
+use gpumodel_core::units::{Dim3, to_u64, to_usize};
 
 use super::cursor::Cta;
 use super::index;
@@ -17,6 +17,7 @@ pub struct KernelSummary<'a> {
     pub(super) name: &'a str,
     pub(super) header: &'a str,
     pub(super) memory_only: bool,
+    pub(super) cluster: Dim3,
     /// The CTAs that are shown; `None`: all of them.
     pub(super) selection: Option<&'a Selection>,
 }
@@ -36,6 +37,7 @@ impl<'a> KernelSummary<'a> {
             stream: self.row.stream.get(),
             shared_window: self.row.shared_window.get(),
             local_window: self.row.local_window.get(),
+            cluster: self.cluster,
         }
     }
 

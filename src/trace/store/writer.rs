@@ -16,8 +16,9 @@ use gpumodel_core::units::{Dim3, WholeFile, to_u32, to_u64};
 use super::chunk_writer::Packed;
 use super::code::Dictionary;
 use super::layout::{
-    BlockRow, COPY_STREAM, ChunkRow, CodeRow, CommandRow, Content, HEADER_CHECKED, Header,
+    BlockRow, CLUSTER, COPY_STREAM, ChunkRow, CodeRow, CommandRow, Content, HEADER_CHECKED, Header,
     IndexHead, KernelRow, LARGEST_BLOCK, MAGIC, MEMORY_ONLY, SKIPPED, VERSION, checksum, copy_kind,
+    packed_cluster,
 };
 use super::reader::Command;
 use crate::error::TraceError;
@@ -283,6 +284,15 @@ impl StoreWriter {
     pub(crate) fn memory_only(&mut self, kernel: usize) {
         let (kind, first) = (MEMORY_ONLY.into(), to_u64(kernel).into());
         self.commands.push(CommandRow { kind, first, second: 0.into() });
+    }
+
+    /// Notes that the kernel that was begun last has clusters, if it has.
+    pub(super) fn clustered(&mut self, cluster: Dim3) {
+        if let Some(second) = packed_cluster(cluster) {
+            let last = to_u64(self.kernels.len().saturating_sub(1));
+            let (kind, first) = (CLUSTER.into(), last.into());
+            self.commands.push(CommandRow { kind, first, second: second.into() });
+        }
     }
 
     /// Notes that `files` damaged trace files were skipped, if there were any.

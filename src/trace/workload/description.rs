@@ -259,6 +259,7 @@ fn read_launch(keys: &Section<'_>, names: &Names) -> Result<Launch, WorkloadErro
         stream: keys.integer_or(0, "stream", 0..=i64::MAX)?.cast_unsigned(),
         shared_window: SHARED_WINDOW,
         local_window: LOCAL_WINDOW,
+        cluster: Dim3::default(),
     })
 }
 

@@ -433,6 +433,7 @@ impl Compiler<'_> {
             width: line.width(),
             immediates: fields.as_ref().map_or([own].into(), |fields| fields.immediates(own)),
             line: None,
+            control: None,
         });
         let (exits, place) = (line.effect() == Effect::Exit, self.place.clone());
         self.actions.push(Action { guard, address, fields, exits, place });

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use gpumodel_core::units::Dim3;
+
 use super::elf::{Elf, Relocation, Section};
 use super::parameters::{parameters, stack_bytes};
 use crate::error::RunError;
@@ -32,6 +34,8 @@ pub struct Function {
     pub stack_bytes: u32,
     /// Where parameters begin in constant bank 0.
     pub parameter_base: u32,
+    /// CTAs of a cluster, where the code says so.
+    pub cluster: Option<Dim3>,
     /// Offset from there, and bytes, of each parameter.
     pub parameters: Vec<(u32, u32)>,
     /// Constant banks by number; bank 0 without parameters.
@@ -223,6 +227,7 @@ impl Reader<'_> {
             stack_bytes: stack,
             parameter_base: read.base,
             parameters: read.list,
+            cluster: read.cluster,
             banks,
         }
     }

@@ -1,10 +1,13 @@
 //! What `.nv.info` says of a kernel.
 
+use gpumodel_core::units::Dim3;
+
 use super::bytes::{u16_at, u32_at};
 
 const VALUE_IN_LINE: u8 = 4;
 const PARAMETER: u8 = 0x17;
 const PARAMETER_BANK: u8 = 0x0a;
+const CLUSTER: u8 = 0x3d;
 const FRAME_BYTES: u8 = 0x11;
 const STACK_BYTES: u8 = 0x12;
 
@@ -15,6 +18,8 @@ pub(super) struct Parameters {
     pub(super) base: u32,
     /// Offset from there, and bytes, of each.
     pub(super) list: Vec<(u32, u32)>,
+    /// CTAs of a cluster.
+    pub(super) cluster: Option<Dim3>,
 }
 
 /// Every attribute of an `.nv.info` section: its kind and its value.
@@ -40,6 +45,11 @@ pub(super) fn parameters(info: &[u8]) -> Parameters {
     let mut rows = Vec::new();
     for (kind, value) in attributes(info) {
         match kind {
+            CLUSTER => {
+                let size = |at: usize| u32_at(value, at);
+                found.cluster =
+                    size(0).zip(size(4)).zip(size(8)).map(|((x, y), z)| Dim3 { x, y, z });
+            }
             PARAMETER_BANK => found.base = u16_at(value, 4).unwrap_or(0).into(),
             PARAMETER => {
                 let row = || {
@@ -63,6 +73,8 @@ pub(super) fn stack_bytes(info: &[u8], symbol: usize) -> u32 {
         .into_iter()
         .filter(|(kind, value)| matches!(*kind, FRAME_BYTES | STACK_BYTES) && of(value))
         .filter_map(|(_, value)| u32_at(value, 4))
+        // What the compiler does not know, as of recursive functions.
+        .filter(|&bytes| bytes != u32::MAX)
         .max()
         .unwrap_or(0)
 }

@@ -51,6 +51,31 @@ fn set(bits: &mut Bits, word: usize) {
     bits[at] |= bit;
 }
 
+/// The bits of words `first` to `last` in each part of [`Bits`].
+fn span(first: usize, last: usize) -> impl Iterator<Item = (usize, u64)> + Clone {
+    (first / 64..=last / 64).map(move |at| {
+        let from = if at == first / 64 { first % 64 } else { 0 };
+        let to = if at == last / 64 { last % 64 } else { 63 };
+        (at, u64::MAX << from & u64::MAX >> (63 - to))
+    })
+}
+
+/// Sets the bits of words `first` to `last`.
+fn set_all(bits: &mut Bits, first: usize, last: usize) {
+    span(first, last).for_each(|(at, mask)| bits[at] |= mask);
+}
+
+/// Sets the bits of the words of an access, all in one page, which begins at `offset` there.
+fn set_words(bits: &mut Bits, access: &WarpAccess<'_>, offset: usize) {
+    if access.is_contiguous() || access.is_one() {
+        return set_all(bits, offset / 4, (offset + access.span() - 1) / 4);
+    }
+    for lane in super::lanes::each(access.mask()) {
+        let (_, offset, _) = first_part(access.places()[lane], 1);
+        set_all(bits, offset / 4, (offset + access.bytes() - 1) / 4);
+    }
+}
+
 /// The part of `address..address + length` in its first page: page, offset and bytes.
 fn first_part(address: u64, length: usize) -> (u64, usize, usize) {
     let offset = usize::try_from(address % PAGE as u64).unwrap_or(0);
@@ -89,8 +114,8 @@ impl Buffer {
         Some(())
     }
 
-    /// Reads for the lanes of a warp, when all their places are in one page of which nothing was
-    /// written here, else none.
+    /// Reads for the lanes of a warp, when all their places are in one part of a page of which
+    /// nothing or everything was written here, else none.
     #[inline]
     pub(crate) fn read_access(
         &mut self,
@@ -104,19 +129,34 @@ impl Buffer {
             return None;
         }
         let page = self.page(number);
-        if !page.data.is_empty() {
-            return None;
+        let mut here = span(offset / 4, (offset + whole - 1) / 4);
+        if !page.data.is_empty() && here.clone().any(|(at, mask)| page.written[at] & mask != 0) {
+            let all = here.all(|(at, mask)| page.written[at] & mask == mask);
+            return all.then(|| access.read(&&page.data[offset..], into))?;
         }
         memory.read_access(access, into)?;
-        if access.is_contiguous() || access.is_one() {
-            (offset / 4..=(offset + whole - 1) / 4).for_each(|word| set(&mut page.read, word));
-            return Some(());
+        set_words(&mut page.read, access, offset);
+        Some(())
+    }
+
+    /// Writes for the lanes of a warp, when all their places are in one page and of whole words;
+    /// else none, and nothing is written.
+    #[inline]
+    pub(crate) fn write_access(
+        &mut self,
+        memory: &dyn Memory,
+        access: &WarpAccess<'_>,
+        from: &Words,
+    ) -> Option<()> {
+        let (number, offset, whole) = first_part(access.lowest(), access.span());
+        let one_page = whole == access.span() && access.bytes() >= 4;
+        if !one_page || !memory.has(access.lowest(), whole) {
+            return None;
         }
-        for lane in super::lanes::each(access.mask()) {
-            let (_, offset, _) = first_part(access.places()[lane], 1);
-            let last = (offset + access.bytes() - 1) / 4;
-            (offset / 4..=last).for_each(|word| set(&mut page.read, word));
-        }
+        let page = self.page(number);
+        page.prepare();
+        access.write(&mut &mut page.data[offset..], from)?;
+        set_words(&mut page.written, access, offset);
         Some(())
     }
 
@@ -180,11 +220,16 @@ impl Page {
         }
     }
 
-    #[inline]
-    fn write(&mut self, memory: &dyn Memory, offset: usize, from: &[u8]) -> Option<()> {
+    /// Has room for writes.
+    fn prepare(&mut self) {
         if self.data.is_empty() {
             self.data = vec![0; PAGE];
         }
+    }
+
+    #[inline]
+    fn write(&mut self, memory: &dyn Memory, offset: usize, from: &[u8]) -> Option<()> {
+        self.prepare();
         let end = offset + from.len();
         for word in offset / 4..=(end - 1) / 4 {
             let whole = 4 * word >= offset && 4 * word + 4 <= end;
@@ -204,7 +249,48 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::{Buffer, Written};
-    use crate::execute::{HostMemory, Memory};
+    use crate::execute::vector::Vector;
+    use crate::execute::{HostMemory, Lanes, Memory, WarpAccess, each, low};
+
+    /// Writes and reads with accesses of warps where `together`, else lane by lane, in several
+    /// patterns; the memory after it, and what was read.
+    fn patterns(together: bool) -> (Vec<u8>, Vec<Lanes>) {
+        let memory = HostMemory::new(0, 8192);
+        memory.write(0, &(0..=255).cycle().take(8192).collect::<Vec<u8>>()).unwrap();
+        let (mut buffer, mut seen) = (Buffer::default(), Vec::new());
+        for (step, first, mask) in
+            [(4, 1024, u32::MAX), (8, 1100, 0x0f0f_0f0f), (4, 900, u32::MAX), (12, 1024, u32::MAX)]
+        {
+            let places: [u64; 32] = std::array::from_fn(|lane| first + step * lane as u64);
+            let access = WarpAccess::new(&places, mask, 4, Vector::default()).unwrap();
+            let mut words =
+                [std::array::from_fn(|lane| u32::try_from(first).unwrap() + low(lane as u64))];
+            let mut got = [[0; 32]];
+            let read = together && buffer.read_access(&memory, &access, &mut got).is_some();
+            for lane in each(mask).filter(|_| !read) {
+                let mut bytes = [0; 4];
+                buffer.read(&memory, places[lane], &mut bytes).unwrap();
+                got[0][lane] = u32::from_le_bytes(bytes);
+            }
+            seen.push(std::array::from_fn(|lane| got[0][lane] * (mask >> lane & 1)));
+            words[0].iter_mut().zip(&got[0]).for_each(|(word, got)| *word ^= got);
+            let written = together && buffer.write_access(&memory, &access, &words).is_some();
+            assert_eq!(written, together && first >= 1024);
+            for lane in each(mask).filter(|_| !written) {
+                buffer.write(&memory, places[lane], &words[0][lane].to_le_bytes()).unwrap();
+            }
+        }
+        let mut written = Written::default();
+        buffer.commit(&memory, &mut written).unwrap();
+        let mut bytes = vec![0; 8192];
+        memory.read(0, &mut bytes).unwrap();
+        (bytes, seen)
+    }
+
+    #[test]
+    fn an_access_of_a_warp_is_what_its_lanes_do() {
+        assert_eq!(patterns(true), patterns(false));
+    }
 
     #[test]
     fn writes_wait_and_reads_of_what_others_wrote_are_found() {

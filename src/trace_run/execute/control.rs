@@ -77,33 +77,46 @@ impl Scope<'_> {
             }
             Control::Jump { address, base } => self.jump(next, mask, *address, *base),
             Control::Exit => self.exit(next, mask),
-            Control::Push { barrier } => {
-                for lane in each(self.active & mask) {
-                    self.warp.barriers[*barrier][lane] = self.active & mask;
-                }
-                self.warp.splits[0].at = next;
-            }
+            Control::Push { barrier } => self.push(*barrier, next, mask),
             Control::Converge { barrier } => self.converge(*barrier, next, mask),
             Control::Break { barrier, when } => {
-                let leaving = mask & self.holds(*when);
-                self.leave(*barrier, leaving);
+                self.leave(*barrier, mask & self.holds(*when));
                 self.warp.splits[0].at = next;
                 self.warp.meet();
             }
             Control::Sync { mask: of } => self.sync(*of, next, mask),
             Control::Barrier(barrier) => self.cta_barrier(barrier, next, mask)?,
+            Control::ClusterArrive => {
+                self.warp.splits[0].at = next;
+                self.warp.at_cluster |= mask;
+            }
+            Control::ClusterWait => self.wait_for_cluster(next, mask),
             Control::Yield => {
                 self.warp.splits[0].at = next;
                 self.warp.splits.rotate_left(1);
             }
-            Control::Trap => {
-                if mask != 0 {
-                    return Err("the kernel trapped, as a failed assert does".into());
-                }
-                self.warp.splits[0].at = next;
+            Control::Trap if mask != 0 => {
+                return Err("the kernel trapped, as a failed assert does".into());
             }
+            Control::Trap => self.warp.splits[0].at = next,
         }
         Ok(())
+    }
+
+    /// Lanes will converge at `barrier`.
+    fn push(&mut self, barrier: usize, next: usize, mask: u32) {
+        for lane in each(self.active & mask) {
+            self.warp.barriers[barrier][lane] = self.active & mask;
+        }
+        self.warp.splits[0].at = next;
+    }
+
+    /// Lanes wait where the barrier of the cluster was not complete since they arrived.
+    fn wait_for_cluster(&mut self, next: usize, mask: u32) {
+        self.warp.splits[0].at = next;
+        if self.warp.at_cluster & mask != 0 && self.grid.in_cluster() {
+            self.warp.splits[0].wait = Wait::Cluster;
+        }
     }
 
     /// Whether all lanes of a mask that have not ended are here.
@@ -260,7 +273,7 @@ impl Warp {
             self.splits.iter().filter(|s| kind(s.wait, wait)).fold(0, |all, s| all | s.mask)
         };
         match wait {
-            Wait::Ready | Wait::Cta(_) => false,
+            Wait::Ready | Wait::Cta(_) | Wait::Cluster => false,
             Wait::Converge(_, joined) => {
                 let same = |one: Wait, other: Wait| match (one, other) {
                     (Wait::Converge(a, x), Wait::Converge(b, y)) => a == b && x == y,

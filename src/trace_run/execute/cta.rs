@@ -5,9 +5,10 @@ use gpumodel_trace::WarpRecord;
 
 use super::barrier::{Arrived, CTA_BARRIERS};
 use super::buffer::Buffer;
+use super::cluster::ClusterState;
 use super::grid::Grid;
 use super::lanes::Scope;
-use super::warp::Warp;
+use super::warp::{Split, Wait, Warp};
 use crate::error::RunError;
 
 /// Instructions of a warp before the next one has its turn.
@@ -18,6 +19,7 @@ const TURN: u64 = 1 << 14;
 pub(crate) struct CtaState {
     pub(crate) shared: Vec<u8>,
     pub(crate) barriers: [Arrived; CTA_BARRIERS],
+    pub(crate) cluster: ClusterState,
     /// Where writes to global memory wait; none: they are done at once.
     pub(crate) buffer: Option<Buffer>,
 }
@@ -56,13 +58,14 @@ impl Cta {
             warp.record = recorded.then(WarpRecord::default);
             warp
         });
-        let shared = vec![0; usize::try_from(launch.shared_bytes).unwrap_or(0)];
-        Self {
-            number,
-            position: launch.grid.position(number),
-            state: CtaState { shared, barriers: [Arrived::default(); CTA_BARRIERS], buffer: None },
-            warps: warps.collect(),
-        }
+        let state = CtaState {
+            shared: vec![0; usize::try_from(launch.shared_bytes).unwrap_or(0)],
+            barriers: [Arrived::default(); CTA_BARRIERS],
+            cluster: ClusterState { rank: grid.rank(number), ..ClusterState::default() },
+            buffer: None,
+        };
+        let position = launch.grid.position(number);
+        Self { number, position, state, warps: warps.collect() }
     }
 
     /// Runs until about `budget` warp instructions are executed.
@@ -90,7 +93,9 @@ impl Cta {
             }
             progress |= self.state.release(&mut self.warps);
             if !progress {
-                return Err(self.stuck(grid));
+                let at_cluster = |split: &Split| split.wait == Wait::Cluster;
+                let waits = self.warps.iter().any(|warp| warp.splits.iter().any(at_cluster));
+                return if waits { Ok(Slice::More) } else { Err(self.stuck(grid, "the CTA")) };
             }
             if left == 0 {
                 return Ok(Slice::More);
@@ -103,13 +108,14 @@ impl Cta {
         self.warps.iter().map(|warp| warp.executed).sum()
     }
 
-    fn stuck(&self, grid: &Grid<'_>) -> RunError {
+    /// The error of a CTA whose warps wait for ever, at a barrier of `whose`.
+    pub(super) fn stuck(&self, grid: &Grid<'_>, whose: &str) -> RunError {
         let at = self.warps.iter().find_map(|warp| warp.splits.first()).map_or(0, |s| s.at);
         grid.fault(
             at,
             format!(
                 "CTA {}: all warps wait, and none can go on; a barrier is not reached by all \
-                 threads",
+                 threads of {whose}",
                 self.position
             ),
         )

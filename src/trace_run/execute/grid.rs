@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::Dim3;
@@ -11,6 +12,7 @@ use gpumodel_trace::{LaunchRecorder, WarpRecord};
 use rayon::prelude::*;
 
 use super::buffer::{Buffer, Written};
+use super::cluster;
 use super::cta::{Cta, Slice};
 use super::lanes::Lanes;
 use super::memory::{LOCAL_WINDOW, Memory, SHARED_WINDOW};
@@ -26,7 +28,10 @@ const SLICE: u64 = 1 << 22;
 /// The same where all CTAs of a launch are there at once.
 const COOPERATIVE_SLICE: u64 = 1 << 16;
 /// Warp instructions of CTAs that run together, about: what their records may take of memory.
-const BATCH: u64 = 1 << 22;
+const BATCH: u64 = 1 << 19;
+/// A batch of so many warp instructions is followed by as many CTAs that run alone, to see
+/// what is faster.
+const TRIAL: u64 = 1 << 17;
 /// Places in constant bank 0.
 const BLOCK: usize = 0;
 const GRID: usize = 0xc;
@@ -38,6 +43,12 @@ const WORKSPACE: [usize; 2] = [0x8c, 0x90];
 /// The same from compute capability 9 on, where parameters begin here.
 const LATE_WORKSPACE: [usize; 2] = [0x44, 0x48];
 const LATE_PARAMETERS: u32 = 0x210;
+/// The same: whether there are clusters, their CTAs in each direction, the reciprocals of these,
+/// and all CTAs of one.
+const IS_CLUSTER: usize = 0x140;
+const CLUSTER: usize = 0x144;
+const CLUSTER_RECIPROCAL: usize = 0x150;
+const CLUSTER_CTAS: usize = 0x188;
 /// Bytes that a cooperative launch needs for its barrier.
 pub const WORKSPACE_BYTES: u64 = 64;
 /// Most constant banks.
@@ -61,6 +72,8 @@ pub struct LaunchRequest<'a> {
     /// All CTAs are there at once, and [`WORKSPACE_BYTES`] zero bytes of device memory lie here
     /// for their barrier; 0 for other launches.
     pub cooperative: u64,
+    /// CTAs of a cluster; of the launches without clusters one.
+    pub cluster: Dim3,
     /// Textures and surfaces, each at the number that is its handle.
     pub textures: &'a [Option<Texture>],
     /// CTAs may run together on so many threads; results do not depend on it.
@@ -78,6 +91,7 @@ pub struct Grid<'a> {
     pub(crate) local_bytes: usize,
     pub(crate) vector: Vector,
     pub(crate) textures: &'a [Option<Texture>],
+    cluster: Dim3,
     /// Per warp of a CTA: the position of each thread.
     pub(crate) threads: Vec<[Lanes; 3]>,
     /// What warps that have ended leave for others.
@@ -89,7 +103,8 @@ pub struct Grid<'a> {
 pub struct Counts {
     /// Warp instructions.
     pub instructions: u64,
-    /// CTAs depend on each other, so that it did not pay to run them together.
+    /// It did not pay to run CTAs together: they depend on each other, or buffers cost more than
+    /// further threads gain.
     pub alone: bool,
 }
 
@@ -107,6 +122,7 @@ impl<'a> Grid<'a> {
             local_bytes: usize::try_from(local).unwrap_or(0),
             vector: Vector::default(),
             textures: request.textures,
+            cluster: request.cluster,
             threads: threads(launch.block),
             spare: Mutex::default(),
         };
@@ -122,6 +138,9 @@ impl<'a> Grid<'a> {
         let [upper, lower] = if late { LATE_WORKSPACE } else { WORKSPACE };
         grid.banks[0][upper..][..4].copy_from_slice(&place[4..]);
         grid.banks[0][lower..][..4].copy_from_slice(&place[..4]);
+        if late {
+            grid.say_cluster();
+        }
         grid
     }
 
@@ -141,6 +160,48 @@ impl<'a> Grid<'a> {
         let top = u32::try_from(self.local_bytes).unwrap_or(0);
         bank[STACK..][..4].copy_from_slice(&top.to_le_bytes());
         bank[base..][..parameters.len()].copy_from_slice(parameters);
+    }
+
+    /// Writes the dimensions of clusters where kernels read them.
+    fn say_cluster(&mut self) {
+        let bank = &mut self.banks[0];
+        let mut say = |at: usize, word: u32| bank[at..][..4].copy_from_slice(&word.to_le_bytes());
+        say(IS_CLUSTER, u32::from(self.cluster.count() > 1));
+        say(CLUSTER_CTAS, u32::try_from(self.cluster.count()).unwrap_or(u32::MAX));
+        for (index, size) in <[u32; 3]>::from(self.cluster).into_iter().enumerate() {
+            say(CLUSTER + 4 * index, size);
+            say(CLUSTER_RECIPROCAL + 4 * index, reciprocal(size).to_bits());
+        }
+    }
+
+    /// Whether CTAs are in clusters.
+    #[inline]
+    pub(crate) fn in_cluster(&self) -> bool {
+        self.cluster.count() > 1
+    }
+
+    /// The number in its cluster of the CTA of that number in the grid.
+    pub(crate) fn rank(&self, number: u64) -> u32 {
+        let (position, size) = (self.launch.grid.position(number), self.cluster);
+        let [x, y, z] = [position.x % size.x, position.y % size.y, position.z % size.z];
+        x + size.x * (y + size.y * z)
+    }
+
+    /// The CTAs of the cluster of that number, x fastest, by their number in it.
+    fn members(&self, cluster: u64) -> Vec<u64> {
+        let (grid, size) = (self.launch.grid, self.cluster);
+        let clusters = Dim3::new(grid.x / size.x, grid.y / size.y, grid.z / size.z);
+        let first = clusters.position(cluster);
+        let member = |rank: u64| {
+            let place = size.position(rank);
+            let [x, y, z] = [
+                first.x * size.x + place.x,
+                first.y * size.y + place.y,
+                first.z * size.z + place.z,
+            ];
+            u64::from(x) + u64::from(grid.x) * (u64::from(y) + u64::from(grid.y) * u64::from(z))
+        };
+        (0..size.count()).map(member).collect()
     }
 
     /// 32 bits of a constant bank; what lies beyond it is 0.
@@ -176,6 +237,14 @@ impl<'a> Grid<'a> {
     }
 }
 
+/// One over `size`, no smaller, so that the whole part of a multiple of it is exact.
+fn reciprocal(size: u32) -> f32 {
+    let size = f64::from(size.max(1));
+    #[allow(clippy::cast_possible_truncation, reason = "rounded on purpose")]
+    let near = (1.0 / size) as f32;
+    if f64::from(near) * size < 1.0 { near.next_up() } else { near }
+}
+
 /// The position of the threads of each warp in a CTA; lanes without a thread have the last one's.
 fn threads(block: Dim3) -> Vec<[Lanes; 3]> {
     let count = block.count();
@@ -207,8 +276,10 @@ pub fn run(
         live: VecDeque::new(),
         done: BTreeMap::new(),
         taken: BTreeMap::new(),
+        asked: 0,
         next: 0,
         counts: Counts::default(),
+        ending: Duration::ZERO,
     };
     run.all(ctas, request.cooperative != 0, request.threads)
 }
@@ -221,14 +292,21 @@ struct Run<'a, 'r, 'w> {
     done: BTreeMap<u64, (Dim3, Vec<WarpRecord>)>,
     /// Which of the CTAs that began and have not ended are recorded.
     taken: BTreeMap<u64, bool>,
+    /// The next CTA of which it is not known whether it is recorded.
+    asked: u64,
     /// The next CTA to be recorded.
     next: u64,
     counts: Counts,
+    /// Time in which CTAs that had ended were recorded, on all threads in any case.
+    ending: Duration,
 }
 
 impl Run<'_, '_, '_> {
     fn all(&mut self, ctas: u64, cooperative: bool, threads: u64) -> Result<Counts, RunError> {
         let mut begun = 0;
+        if self.grid.in_cluster() {
+            return self.clusters(ctas);
+        }
         if cooperative {
             while begun < ctas {
                 let cta = self.begin(begun);
@@ -240,7 +318,7 @@ impl Run<'_, '_, '_> {
         }
         let slice = if cooperative { COOPERATIVE_SLICE } else { SLICE };
         loop {
-            let mut cta = match () {
+            let cta = match () {
                 () if begun < ctas => {
                     begun += 1;
                     self.begin(begun - 1)
@@ -250,33 +328,89 @@ impl Run<'_, '_, '_> {
                     None => return Ok(self.counts),
                 },
             };
-            let before = cta.executed();
-            let slice = cta.run(&self.grid, slice)?;
-            self.counts.instructions += cta.executed() - before;
-            match slice {
-                Slice::Done => self.end(cta)?,
-                Slice::More => self.live.push_back(cta),
+            self.step(cta, slice)?;
+        }
+    }
+
+    /// Runs one cluster after the other.
+    fn clusters(&mut self, ctas: u64) -> Result<Counts, RunError> {
+        for cluster in 0..ctas / self.grid.cluster.count() {
+            let members = self.grid.members(cluster);
+            let mut ctas: Vec<Cta> = members.into_iter().map(|one| self.begin(one)).collect();
+            cluster::run(&mut ctas, &self.grid)?;
+            for cta in ctas {
+                self.counts.instructions += cta.executed();
+                self.end(cta)?;
             }
         }
+        Ok(self.counts)
     }
 
     /// Runs CTAs together while that pays; returns the first one that is left to be run alone.
     fn together(&mut self, ctas: u64, threads: u64) -> Result<u64, RunError> {
-        let mut next = 0;
-        let mut size = 2 * threads;
+        let (mut next, mut size, mut tried) = (0, 2 * threads, false);
         while next < ctas {
             let end = (next + size).min(ctas);
             let before = self.counts.instructions;
-            let Batch { ended, again } = self.batch(next..end)?;
+            let (done, pace) = self.timed(|run| run.batch(next..end))?;
+            let Batch { ended, again } = done;
             if ended < end || 2 * again > end - next {
                 self.counts.alone = true;
                 return Ok(ended);
             }
-            let each = ((self.counts.instructions - before) / (end - next)).max(1);
-            size = (BATCH / each).clamp(threads, 64 * threads);
-            next = end;
+            let instructions = self.counts.instructions - before;
+            size = (BATCH / (instructions / (end - next)).max(1)).clamp(threads, 64 * threads);
+            (next, tried) = match tried || instructions < TRIAL {
+                true => (end, tried),
+                false => {
+                    let until = (2 * end - next).min(ctas);
+                    let (reached, pace_alone) = self.timed(|run| run.one_by_one(end..until))?;
+                    self.counts.alone = reached < until || pace_alone < pace;
+                    (reached, true)
+                }
+            };
+            if self.counts.alone {
+                return Ok(next);
+            }
         }
         Ok(next)
+    }
+
+    /// What `work` gives, and its seconds per warp instruction, without the time of records.
+    fn timed<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, RunError>,
+    ) -> Result<(T, f64), RunError> {
+        let (begun, ending, before) = (Instant::now(), self.ending, self.counts.instructions);
+        let done = work(self)?;
+        let spent = begun.elapsed().saturating_sub(self.ending - ending);
+        #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
+        let instructions = (self.counts.instructions - before).max(1) as f64;
+        Ok((done, spent.as_secs_f64() / instructions))
+    }
+
+    /// Runs these CTAs alone, while each ends within its slice; returns the first one that did not
+    /// begin.
+    fn one_by_one(&mut self, numbers: Range<u64>) -> Result<u64, RunError> {
+        for number in numbers.clone() {
+            let cta = self.begin(number);
+            if self.step(cta, SLICE)? == Slice::More {
+                return Ok(number + 1);
+            }
+        }
+        Ok(numbers.end)
+    }
+
+    /// Runs a slice of a CTA that runs alone.
+    fn step(&mut self, mut cta: Cta, slice: u64) -> Result<Slice, RunError> {
+        let before = cta.executed();
+        let done = cta.run(&self.grid, slice)?;
+        self.counts.instructions += cta.executed() - before;
+        match done {
+            Slice::Done => self.end(cta)?,
+            Slice::More => self.live.push_back(cta),
+        }
+        Ok(done)
     }
 
     /// Runs these CTAs together, then takes their results in order.
@@ -311,9 +445,12 @@ impl Run<'_, '_, '_> {
     }
 
     fn recorded(&mut self, number: u64) -> bool {
-        let recorder = &mut self.recorder;
-        let ask = || recorder.as_mut().is_some_and(|recorder| recorder.takes(number));
-        *self.taken.entry(number).or_insert_with(ask)
+        while self.asked <= number {
+            let takes = self.recorder.as_mut().is_some_and(|one| one.takes(self.asked));
+            self.taken.insert(self.asked, takes);
+            self.asked += 1;
+        }
+        self.taken.get(&number).copied().unwrap_or(false)
     }
 
     fn begin(&mut self, number: u64) -> Cta {
@@ -322,6 +459,14 @@ impl Run<'_, '_, '_> {
     }
 
     fn end(&mut self, cta: Cta) -> Result<(), RunError> {
+        let begun = Instant::now();
+        let ended = self.record(cta);
+        self.ending += begun.elapsed();
+        ended
+    }
+
+    /// Gives the records of a CTA that has ended to the recorder, after those of earlier ones.
+    fn record(&mut self, cta: Cta) -> Result<(), RunError> {
         self.taken.remove(&cta.number);
         let Cta { number, position, mut warps, .. } = cta;
         let records = warps.iter_mut().filter_map(|warp| warp.record.take()).collect();
@@ -353,4 +498,19 @@ fn buffered(grid: &Grid<'_>, number: u64, recorded: bool) -> Option<Cta> {
     let mut cta = Cta::new(grid, number, recorded);
     cta.state.buffer = Some(Buffer::default());
     matches!(cta.run(grid, SLICE), Ok(Slice::Done)).then_some(cta)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reciprocal;
+
+    #[test]
+    fn kernels_divide_by_the_size_of_a_cluster_exactly() {
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+        #[allow(clippy::cast_sign_loss, reason = "as kernels compute it")]
+        let quotient = |number: u32, size: u32| (number as f32 * reciprocal(size)).trunc() as u32;
+        for size in 1..=16 {
+            assert!((0..100_000).all(|number| quotient(number, size) == number / size), "{size}");
+        }
+    }
 }

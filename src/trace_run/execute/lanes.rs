@@ -2,6 +2,7 @@
 
 use super::cta::CtaState;
 use super::grid::Grid;
+use super::memory::{CONSTANT_BANK_BYTES, CONSTANT_WINDOW};
 use super::warp::Warp;
 use crate::sass::{Constant, Guard, PredicateFile};
 use gpumodel_core::units::{Dim3, WARP_LANES};
@@ -123,6 +124,11 @@ impl From {
     }
 }
 
+/// A place in a bank, moved by a register.
+fn moved(base: u64, index: u32) -> u64 {
+    base.wrapping_add_signed(index.cast_signed().into())
+}
+
 impl Scope<'_> {
     /// The 32 bits of a source.
     pub(crate) fn get(&self, from: From) -> Lanes {
@@ -156,12 +162,18 @@ impl Scope<'_> {
             None => [self.grid.constant(place.bank, base); WARP_LANES],
             Some(register) => {
                 let index = self.get(From::Thread(register));
-                index.map(|index| {
-                    let offset = i64::from(index.cast_signed()).cast_unsigned();
-                    self.grid.constant(place.bank, base.wrapping_add(offset))
-                })
+                index.map(|index| self.grid.constant(place.bank, moved(base, index)))
             }
         }
+    }
+
+    /// The addresses of a place in a constant bank are those of the instruction, for the trace.
+    pub(crate) fn note_constant(&mut self, place: Constant) {
+        let uniform = place.uniform.map_or(0, |number| self.warp.uniform(number));
+        let base = place.offset.cast_unsigned().wrapping_add(u64::from(uniform));
+        let index = place.register.map_or([0; WARP_LANES], |one| self.get(From::Thread(one)));
+        let bank = CONSTANT_WINDOW + u64::from(place.bank) * CONSTANT_BANK_BYTES;
+        self.warp.addresses = index.map(|index| bank + moved(base, index) % CONSTANT_BANK_BYTES);
     }
 
     /// Writes 32 bits of the lanes of `mask`.

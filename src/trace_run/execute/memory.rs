@@ -8,6 +8,10 @@ use super::access::{WarpAccess, Words};
 pub const SHARED_WINDOW: u64 = 0x7e00_0000_0000;
 /// Start of the window of local memory in generic addresses.
 pub const LOCAL_WINDOW: u64 = 0x7e01_0000_0000;
+/// Where constant banks lie in traces, one after the other; cards do not say where they have them.
+pub(crate) const CONSTANT_WINDOW: u64 = 0x7e02_0000_0000;
+/// Size of a constant bank.
+pub(crate) const CONSTANT_BANK_BYTES: u64 = 1 << 16;
 /// Size of a window.
 pub const WINDOW_BYTES: u64 = 1 << 24;
 

@@ -11,6 +11,7 @@
 mod access;
 mod barrier;
 mod buffer;
+mod cluster;
 mod control;
 mod cta;
 mod grid;

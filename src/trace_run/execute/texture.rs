@@ -39,6 +39,10 @@ pub struct Texels {
     pub width: u64,
     /// Rows; 0: there is one dimension.
     pub height: u64,
+    /// Planes of rows, or layers; 0: there are none.
+    pub depth: u64,
+    /// The planes are layers: textures of their own, between which nothing is weighted.
+    pub layered: bool,
     /// Bits of each channel: 8, 16 or 32, after the last one 0.
     pub bits: [u32; 4],
     /// What they are.
@@ -49,8 +53,8 @@ pub struct Texels {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampler {
     /// For each dimension.
-    pub modes: [AddressMode; 2],
-    /// The four texels around a place are weighted.
+    pub modes: [AddressMode; 3],
+    /// The texels around a place are weighted: two in each dimension.
     pub linear: bool,
     /// Whole numbers become numbers from 0 or -1 to 1.
     pub scaled_reads: bool,
@@ -81,13 +85,30 @@ impl Texels {
         self.height.max(1)
     }
 
+    /// Texels in each direction, of which there is at least one; layers do not count.
+    fn extent(&self) -> [u64; 3] {
+        let depth = if self.layered { 1 } else { self.depth.max(1) };
+        [self.width, self.rows(), depth]
+    }
+
+    /// Where a texel lies, its first coordinate in bytes.
+    pub(crate) fn place(&self, [left, y, z]: [u64; 3]) -> u64 {
+        self.address + (z * self.rows() + y) * self.pitch + left
+    }
+
+    /// The last byte of a row, row and plane.
+    pub(crate) fn last(&self, bytes: u64) -> [u64; 3] {
+        let row = (self.width * self.bytes()).saturating_sub(bytes);
+        [row, self.rows() - 1, self.depth.max(1) - 1]
+    }
+
     fn raw(
         &self,
         scope: &mut Scope<'_>,
         lane: usize,
-        [x, y]: [u64; 2],
+        [x, y, z]: [u64; 3],
     ) -> Result<[u32; 4], String> {
-        let place = self.address + y * self.pitch + x * self.bytes();
+        let place = self.place([x * self.bytes(), y, z]);
         let mut bytes = [0; 16];
         let length = usize::try_from(self.bytes()).unwrap_or(0).min(16);
         scope.read_global(lane, place, &mut bytes[..length])?;
@@ -104,37 +125,53 @@ impl Texels {
 const WEIGHT_STEPS: f32 = 256.0;
 
 impl Texture {
-    /// The channels that `lane` reads at `place`, which are coordinates as the kernel gives them.
+    /// The channels that `lane` reads at `place`, which are coordinates as the kernel gives them,
+    /// in the layer of that number, where there are any.
     pub(crate) fn sample(
         &self,
         scope: &mut Scope<'_>,
         lane: usize,
-        place: [f32; 2],
+        (place, layer): ([f32; 3], u32),
     ) -> Result<[u32; 4], String> {
-        let extent = [self.texels.width, self.texels.rows()];
-        let scaled = |axis: usize| match (self.texels.height, axis) {
-            (0, 1) => 0.5,
-            _ if self.sampler.normalised => place[axis] * float(extent[axis]),
-            _ => place[axis],
-        };
-        let place = [scaled(0), scaled(1)];
+        let Texels { height, depth, layered, .. } = self.texels;
+        let extent = self.texels.extent();
+        let missing = [false, height == 0, depth == 0 || layered];
+        let place = [0, 1, 2].map(|axis| match () {
+            () if missing[axis] => 0.5,
+            () if self.sampler.normalised => place[axis] * float(extent[axis]),
+            () => place[axis],
+        });
+        let layer = if layered { u64::from(layer).min(depth.max(1) - 1) } else { 0 };
         if !self.sampler.linear {
-            return self.texel(scope, lane, place.map(f32::floor));
+            return self.texel(scope, lane, (place.map(f32::floor), layer));
         }
+        self.weighted(scope, lane, (place, layer))
+    }
+
+    /// The weighted mean of the texels around a place.
+    fn weighted(
+        &self,
+        scope: &mut Scope<'_>,
+        lane: usize,
+        (place, layer): ([f32; 3], u64),
+    ) -> Result<[u32; 4], String> {
         let first = place.map(|one| (one - 0.5).floor());
         let weight = |axis: usize| {
             ((place[axis] - 0.5 - first[axis]) * WEIGHT_STEPS).round_ties_even() / WEIGHT_STEPS
         };
-        let [a, b] = [weight(0), weight(1)];
+        let weights = [weight(0), weight(1), weight(2)];
         let mut sum = [0.0; 4];
-        let corners = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
-        let weights = [(1.0 - a) * (1.0 - b), a * (1.0 - b), (1.0 - a) * b, a * b];
-        for ([x, y], weight) in corners.into_iter().zip(weights) {
+        for corner in 0..8_u8 {
+            let upper = [0, 1, 2].map(|axis| corner >> axis & 1 == 1);
+            let weight =
+                |axis: usize| if upper[axis] { weights[axis] } else { 1.0 - weights[axis] };
+            let weight = weight(0) * weight(1) * weight(2);
             // A texel without weight may lie in no row, as in a texture of one dimension.
             if weight == 0.0 {
                 continue;
             }
-            let texel = self.texel(scope, lane, [first[0] + x, first[1] + y])?;
+            let at = [0, 1, 2].map(|axis| first[axis] + if upper[axis] { 1.0 } else { 0.0 });
+            let texel = self.texel(scope, lane, (at, layer))?;
             for (sum, bits) in sum.iter_mut().zip(texel) {
                 *sum += weight * f32::from_bits(bits);
             }
@@ -143,14 +180,21 @@ impl Texture {
     }
 
     /// The channels of the texel of that number; a whole number may lie outside.
-    fn texel(&self, scope: &mut Scope<'_>, lane: usize, at: [f32; 2]) -> Result<[u32; 4], String> {
-        let extent = [self.texels.width, self.texels.rows()];
-        let inside = [0, 1].map(|axis| {
+    fn texel(
+        &self,
+        scope: &mut Scope<'_>,
+        lane: usize,
+        (at, layer): ([f32; 3], u64),
+    ) -> Result<[u32; 4], String> {
+        let extent = self.texels.extent();
+        let inside = [0, 1, 2].map(|axis| {
             let mode = self.sampler.modes[axis];
             index(at[axis], extent[axis], mode, self.sampler.normalised)
         });
-        let [Some(x), Some(y)] = inside else { return Ok(self.sampler.border.map(f32::to_bits)) };
-        self.channels(scope, lane, [x, y])
+        let [Some(x), Some(y), Some(z)] = inside else {
+            return Ok(self.sampler.border.map(f32::to_bits));
+        };
+        self.channels(scope, lane, [x, y, z + layer])
     }
 
     /// The channels of the texel `index`; 0 outside.
@@ -161,7 +205,7 @@ impl Texture {
         index: u32,
     ) -> Result<[u32; 4], String> {
         match u64::from(index) < self.texels.width {
-            true => self.channels(scope, lane, [index.into(), 0]),
+            true => self.channels(scope, lane, [index.into(), 0, 0]),
             false => Ok([0; 4]),
         }
     }
@@ -170,7 +214,7 @@ impl Texture {
         &self,
         scope: &mut Scope<'_>,
         lane: usize,
-        place: [u64; 2],
+        place: [u64; 3],
     ) -> Result<[u32; 4], String> {
         let raw = self.texels.raw(scope, lane, place)?;
         Ok(std::array::from_fn(|channel| self.value(raw[channel], self.texels.bits[channel])))

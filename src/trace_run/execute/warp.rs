@@ -23,6 +23,8 @@ pub(crate) enum Wait {
     Warp(u32),
     /// At a barrier of the CTA.
     Cta(u8),
+    /// At the barrier of the cluster.
+    Cluster,
 }
 
 /// Lanes at the same place.
@@ -58,6 +60,8 @@ pub(crate) struct Warp {
     pub(crate) reduced: [u32; 3],
     /// Whether that asked for all, not for any.
     pub(crate) reduces_all: bool,
+    /// Lanes that arrived at the barrier of the cluster since it was complete last.
+    pub(crate) at_cluster: u32,
     pub(crate) record: Option<WarpRecord>,
     /// Instructions so far.
     pub(crate) executed: u64,
@@ -110,6 +114,7 @@ impl Warp {
             local_bytes: 0,
             addresses: [0; WARP_LANES],
             reduced: [0; 3],
+            at_cluster: 0,
             reduces_all: false,
             record: None,
             executed: 0,

@@ -36,7 +36,8 @@ extern "C" fn __cudaPushCallConfiguration(
     stream: *const c_void,
 ) -> u32 {
     let stream = number(stream);
-    let one = Configuration { grid: grid.into(), block: block.into(), shared, stream };
+    let (grid, block) = (grid.into(), block.into());
+    let one = Configuration { grid, block, shared, stream, cluster: None };
     state().configurations.push(one);
     0
 }
@@ -85,7 +86,8 @@ extern "C" fn cudaLaunchKernel(
     stream: *const c_void,
 ) -> u32 {
     let (grid, block, stream) = (grid.into(), block.into(), number(stream));
-    launch(function, Configuration { grid, block, shared, stream }, parameters, false)
+    let one = Configuration { grid, block, shared, stream, cluster: None };
+    launch(function, one, parameters, false)
 }
 
 #[unsafe(no_mangle)]
@@ -98,7 +100,8 @@ extern "C" fn cudaLaunchCooperativeKernel(
     stream: *const c_void,
 ) -> u32 {
     let (grid, block, stream) = (grid.into(), block.into(), number(stream));
-    launch(function, Configuration { grid, block, shared, stream }, parameters, true)
+    let one = Configuration { grid, block, shared, stream, cluster: None };
+    launch(function, one, parameters, true)
 }
 
 /// The part of `cudaLaunchConfig_t` that is used.
@@ -109,6 +112,29 @@ struct LaunchConfiguration {
     block: Extent,
     shared: usize,
     stream: *const c_void,
+    attributes: *const Attribute,
+    count: u32,
+}
+
+/// `cudaLaunchAttribute`: its kind, and a value whose meaning depends on it.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Attribute {
+    kind: u32,
+    unused: u32,
+    value: [u32; 16],
+}
+
+/// `cudaLaunchAttributeCooperative` and `cudaLaunchAttributeClusterDimension`.
+const COOPERATIVE: u32 = 2;
+const CLUSTER_DIMENSION: u32 = 4;
+
+impl LaunchConfiguration {
+    /// The value of an attribute that the program sets.
+    fn attribute(&self, kind: u32) -> Option<[u32; 16]> {
+        let all = (0..self.count as usize).filter_map(|n| get(self.attributes.wrapping_add(n)));
+        all.filter(|one| one.kind == kind).map(|one| one.value).next_back()
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -120,7 +146,14 @@ extern "C" fn cudaLaunchKernelExC(
     let Some(one) = get(configuration.cast::<LaunchConfiguration>()) else {
         return result(code::INVALID_VALUE);
     };
-    cudaLaunchKernel(function, one.grid, one.block, parameters, one.shared, one.stream)
+    let cooperative = one.attribute(COOPERATIVE).is_some_and(|value| value[0] != 0);
+    let cluster = one.attribute(CLUSTER_DIMENSION).map(|value| {
+        let [x, y, z] = [value[0], value[1], value[2]];
+        Dim3 { x, y, z }
+    });
+    let (grid, block, stream) = (one.grid.into(), one.block.into(), number(one.stream));
+    let one = Configuration { grid, block, shared: one.shared, stream, cluster };
+    launch(function, one, parameters, cooperative)
 }
 
 fn launch(
@@ -137,9 +170,26 @@ fn launch(
     value
 }
 
+/// Most CTAs of a cluster (CUDA C++ Programming Guide, thread block clusters: 8, or 16 where the
+/// program asks for it).
+const MOST_IN_CLUSTER: u32 = 16;
+
 impl Configuration {
     fn is_possible(self) -> bool {
         (1..=1024).contains(&self.block.count()) && self.grid.count() > 0
+    }
+
+    /// CTAs of a cluster; none where there can be no such clusters.
+    fn cluster(self, function: &Function, cooperative: bool) -> Option<Dim3> {
+        let size = self.cluster.or(function.cluster).unwrap_or(Dim3::new(1, 1, 1));
+        (self.takes(size) && !(cooperative && size.count() > 1)).then_some(size)
+    }
+
+    /// Whether the grid consists of whole clusters of that size.
+    fn takes(self, cluster: Dim3) -> bool {
+        let (grid, cluster) = (<[u32; 3]>::from(self.grid), <[u32; 3]>::from(cluster));
+        let whole = |(all, each): (&u32, &u32)| *each > 0 && all % each == 0;
+        grid.iter().zip(&cluster).all(whole) && cluster.iter().product::<u32>() <= MOST_IN_CLUSTER
     }
 }
 
@@ -164,7 +214,8 @@ impl State {
         sm: u32,
         configuration: Configuration,
     ) -> Launch {
-        let Configuration { grid, block, shared, stream } = configuration;
+        let Configuration { grid, block, shared, stream, cluster } = configuration;
+        let cluster = cluster.or(function.cluster);
         let shared = u32::try_from(shared).unwrap_or(u32::MAX);
         Launch {
             name,
@@ -177,6 +228,7 @@ impl State {
             stream,
             shared_window: SHARED_WINDOW,
             local_window: LOCAL_WINDOW,
+            cluster: cluster.unwrap_or_default(),
         }
     }
 
@@ -202,6 +254,9 @@ impl State {
         let Some(function) = loaded.module.functions.iter().find(|one| one.name == name) else {
             return code::INVALID_FUNCTION;
         };
+        let Some(cluster) = configuration.cluster(function, cooperative) else {
+            return code::INVALID_CONFIGURATION;
+        };
         self.answer.launches += 1;
         let launch = self.describe(name, function, loaded.sm, configuration);
         let place = if cooperative { workspace() } else { Some(0) };
@@ -214,22 +269,28 @@ impl State {
             constants: &self.modules[number].constants,
             stack_bytes: self.stack_bytes,
             cooperative: place,
+            cluster,
             textures: &self.textures,
             threads: self.threads(host),
         };
         let begun = Instant::now();
         let done = execute(&mut self.recorder, &request);
         let (counts, recorded) = done.unwrap_or_else(|what| fail(&self.folder, &what));
-        if counts.alone {
-            self.alone.insert(host);
-        }
         if cooperative {
             memory().free(place);
         }
-        self.answer.instructions += counts.instructions;
-        self.answer.recorded += u64::from(recorded);
+        self.ran(host, counts, recorded);
         self.answer.seconds += begun.elapsed().as_secs_f64();
         code::SUCCESS
+    }
+
+    /// Notes what a launch of the kernel of that address did.
+    fn ran(&mut self, host: u64, counts: Counts, recorded: bool) {
+        if counts.alone {
+            self.alone.insert(host);
+        }
+        self.answer.instructions += counts.instructions;
+        self.answer.recorded += u64::from(recorded);
     }
 }
 

@@ -17,3 +17,4 @@ mod registration;
 mod state;
 mod symbols;
 mod textures;
+mod volumes;

@@ -50,6 +50,8 @@ pub(crate) struct Configuration {
     pub(crate) block: Dim3,
     pub(crate) shared: usize,
     pub(crate) stream: u64,
+    /// CTAs of a cluster, where the launch says so.
+    pub(crate) cluster: Option<Dim3>,
 }
 
 /// All of it.

@@ -66,6 +66,7 @@ impl ChannelFormat {
             height,
             bits,
             kind,
+            ..Texels::default()
         })
     }
 }
@@ -84,7 +85,7 @@ impl Description {
     fn sampler(self) -> Option<Sampler> {
         (self.srgb == 0).then_some(())?;
         Some(Sampler {
-            modes: [mode(self.modes[0])?, mode(self.modes[1])?],
+            modes: [mode(self.modes[0])?, mode(self.modes[1])?, mode(self.modes[2])?],
             linear: self.filter == 1,
             scaled_reads: self.reads == 1,
             normalised: self.normalised != 0,
@@ -192,14 +193,27 @@ extern "C" fn cudaMallocArray(
     height: usize,
     _: u32,
 ) -> u32 {
+    make_array(array, format, [width, height, 0], false)
+}
+
+/// Makes an array of so many texels in each direction.
+pub(crate) fn make_array(
+    array: *mut *mut c_void,
+    format: *const c_void,
+    [width, height, depth]: [usize; 3],
+    layered: bool,
+) -> u32 {
     let format = get(format.cast::<ChannelFormat>());
     let one = format.and_then(|one| one.texels(0, [width as u64, height as u64], 0));
-    let Some(texels) = one else { return result(code::INVALID_VALUE) };
+    let Some(texels) = one.map(|one| Texels { depth: depth as u64, layered, ..one }) else {
+        return result(code::INVALID_VALUE);
+    };
     let row = texels.bytes().checked_mul(texels.width);
     let Some(pitch) = row.and_then(|row| row.checked_next_multiple_of(PITCH as u64)) else {
         return result(code::OUT_OF_MEMORY);
     };
-    let bytes = usize::try_from(pitch.saturating_mul(texels.height.max(1))).unwrap_or(usize::MAX);
+    let rows = texels.height.max(1).saturating_mul(texels.depth.max(1));
+    let bytes = usize::try_from(pitch.saturating_mul(rows)).unwrap_or(usize::MAX);
     let done = allocate(array, bytes);
     if let (code::SUCCESS, Some(place)) = (done, get(array)) {
         let address = number(place);

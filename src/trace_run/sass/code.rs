@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use gpumodel_core::isa::{Instruction, Register, RegisterFile, traced_width};
+use gpumodel_core::isa::{ControlBits, Instruction, Register, RegisterFile, traced_width};
 
-use super::control_bits::ControlBits;
 use super::decode::{Step, step};
 use super::operand::{Operand, Value};
 use super::text::{Guard, Line, lines};
@@ -24,7 +23,6 @@ pub struct Code {
     /// Opcodes with all their suffixes, each once.
     pub opcodes: Vec<String>,
     rows: Vec<Instruction>,
-    control_bits: Vec<ControlBits>,
     /// No register from this one on is used, but for the one that reads as zero.
     pub(crate) registers: usize,
     pub(crate) instructions: Vec<Decoded>,
@@ -43,13 +41,8 @@ impl Code {
     /// When the text is not that of `nvdisasm -hex`.
     pub fn read(text: &str, functions: &[Function]) -> Result<Self, RunError> {
         let lines = lines(text).map_err(RunError::Code)?;
-        let mut code = Self {
-            opcodes: Vec::new(),
-            rows: Vec::new(),
-            control_bits: Vec::new(),
-            registers: 0,
-            instructions: Vec::new(),
-        };
+        let mut code =
+            Self { opcodes: Vec::new(), rows: Vec::new(), registers: 0, instructions: Vec::new() };
         let mut numbers: HashMap<String, u32> = HashMap::new();
         for (index, line) in lines.iter().enumerate() {
             if line.pc != index as u64 * 16 {
@@ -70,7 +63,6 @@ impl Code {
             code.registers = code.registers.max(usize::from(last) + MOST_REGISTERS);
             let addressed = row.width > 0;
             code.rows.push(row);
-            code.control_bits.push(ControlBits::read(line.encoding));
             code.instructions.push(Decoded { guard: line.guard, addressed, step: step(line) });
         }
         Ok(code)
@@ -80,12 +72,6 @@ impl Code {
     #[must_use]
     pub fn rows(&self) -> &[Instruction] {
         &self.rows
-    }
-
-    /// Their control bits.
-    #[must_use]
-    pub fn control_bits(&self) -> &[ControlBits] {
-        &self.control_bits
     }
 
     /// The opcodes that cannot be executed, with their places.
@@ -106,7 +92,7 @@ const MOST_REGISTERS: usize = 16;
 /// Instructions that write no general register though their first operand is one.
 const NO_DESTINATION: &[&str] = &[
     "ST", "STG", "STS", "STL", "RED", "REDG", "LDGSTS", "BRX", "RET", "CALL", "WARPSYNC", "R2P",
-    "BAR", "SUST",
+    "BAR", "SUST", "ISETP", "FSETP", "DSETP", "HSETP2", "FCHK",
 ];
 /// Instructions with an address in their text.
 const ADDRESSED: &[&str] = &[
@@ -114,11 +100,18 @@ const ADDRESSED: &[&str] = &[
     "LDGSTS", "LDSM",
 ];
 
+/// Whether traces have the addresses of an instruction. Those of constant loads are of use where
+/// threads may read different words; tracers on GPUs do not see them.
+fn has_addresses(line: &Line) -> bool {
+    let name = line.name();
+    ADDRESSED.contains(&name) || name == "LDC" && line.indexed_constant().is_some()
+}
+
 fn row(line: &Line, opcode: u32, start: u64) -> Instruction {
     let name = line.name();
     let first = line.operands.iter().position(|one| !one.is_predicate());
     let mut destinations = Vec::new();
-    let mut sources = Vec::new();
+    let (mut sources, mut marked) = (Vec::new(), Vec::new());
     for (index, operand) in line.operands.iter().enumerate() {
         // Texture reads have two destinations, of which one may be none.
         let texture = matches!(name, "TEX" | "TLD") && index < 2;
@@ -129,6 +122,7 @@ fn row(line: &Line, opcode: u32, start: u64) -> Instruction {
                 destinations.push(register);
             } else {
                 sources.push(register);
+                marked.push(operand.reuse);
             }
         }
     }
@@ -140,9 +134,10 @@ fn row(line: &Line, opcode: u32, start: u64) -> Instruction {
         opcode,
         destinations: destinations.into(),
         sources: sources.into(),
-        width: if ADDRESSED.contains(&name) { traced_width(&line.opcode) } else { 0 },
+        width: if has_addresses(line) { traced_width(&line.opcode) } else { 0 },
         immediates: Box::new([narrow(immediate)]),
         line: None,
+        control: Some(ControlBits::read(line.encoding[1], marked.into_iter())),
     }
 }
 

@@ -1,14 +1,14 @@
 //! SASS: the text of `nvdisasm -hex`, its operands, and what each instruction does.
 
 mod code;
-mod control_bits;
+#[cfg(test)]
+mod control_bits_tests;
 mod decode;
 mod disassemble;
 mod operand;
 mod text;
 
 pub use code::{Code, Decoded};
-pub use control_bits::ControlBits;
 pub(crate) use decode::Step;
 pub(crate) use decode::{Control, CtaBarrier, half_to_single};
 pub use disassemble::disassemble;

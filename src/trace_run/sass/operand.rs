@@ -59,6 +59,8 @@ pub(crate) struct Operand {
     pub(crate) not: bool,
     /// After a point, as `H0_H0`; `reuse` is left out.
     pub(crate) suffix: String,
+    /// `.reuse` after it: its register stays in the operand cache.
+    pub(crate) reuse: bool,
 }
 
 impl Operand {
@@ -81,16 +83,15 @@ impl Operand {
             _ => (rest, ""),
         };
         let (value, suffix) = read_value(inner);
-        let suffix: Vec<&str> = suffix
-            .split('.')
-            .chain(after.split('.'))
-            .filter(|part| !part.is_empty() && *part != "reuse")
-            .collect();
-        Self { value, negative, absolute, not, suffix: suffix.join(".") }
+        let parts = || suffix.split('.').chain(after.split('.')).filter(|part| !part.is_empty());
+        let reuse = parts().any(|part| part == "reuse");
+        let suffix: Vec<&str> = parts().filter(|part| *part != "reuse").collect();
+        Self { value, negative, absolute, not, suffix: suffix.join("."), reuse }
     }
 
     fn plain(value: Value) -> Self {
-        Self { value, negative: false, absolute: false, not: false, suffix: String::new() }
+        let (negative, absolute, not, reuse) = (false, false, false, false);
+        Self { value, negative, absolute, not, suffix: String::new(), reuse }
     }
 
     /// The number, when it is an integer.

@@ -1,6 +1,6 @@
 //! Lines of `nvdisasm -hex`: place, guard, opcode, operands and encoding.
 
-use super::operand::{Operand, PredicateFile};
+use super::operand::{Constant, Operand, PredicateFile, Value};
 
 /// The predicate before an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,14 @@ impl Line {
     /// The suffixes of the opcode.
     pub(crate) fn suffixes(&self) -> impl Iterator<Item = &str> {
         self.opcode.split('.').skip(1)
+    }
+
+    /// The constant that it reads at a place which differs from thread to thread.
+    pub(crate) fn indexed_constant(&self) -> Option<Constant> {
+        self.operands.iter().find_map(|operand| match operand.value {
+            Value::Constant(place) => Some(place).filter(|place| place.register.is_some()),
+            _ => None,
+        })
     }
 
     /// The 32 bits of an immediate operand.

@@ -49,13 +49,15 @@ impl Sm {
         }
         let space = self.resolve(&decoded, kernel, shared_state);
         let leaves = self.params.leaves_at_any_wait;
+        let remote = self.remote_lanes(warp, space, decoded.effect);
         let resident = self.warp(warp);
-        let short = space == Space::Shared && !leaves;
+        let short = space == Space::Shared && !leaves && remote == 0;
         let target = resident.target(decoded.effect, slot, short, now);
         resident.outstanding += 1;
         let operation = self.lsu.operations.insert(Operation::new(warp, target, now));
         let issued = now.saturating_sub(u64::from(self.warp(warp).lead));
         let (route, mut lines) = self.queue_lines(&decoded, space, warp);
+        let route = self.crossing(route, remote.saturating_mul(decoded.width));
         if shared_state.hot.is_some() {
             let request = (route, decoded.shared_width());
             let (of, at) = ((warp, operation), (instruction, slot));
@@ -95,10 +97,12 @@ impl Sm {
         shared_state.counts[gpumodel_core::units::to_usize(kernel)].generic_accesses += 1;
         let windows = shared_state.windows(kernel);
         let address = self.lsu.access.active().next().map_or(0, |(_, address)| address);
-        let inside = |start: u64| start != 0 && (start..start + WINDOW_BYTES).contains(&address);
-        if inside(windows.shared) {
+        let inside = |start: u64, windows: u32| {
+            start != 0 && (start..start + u64::from(windows) * WINDOW_BYTES).contains(&address)
+        };
+        if inside(windows.shared, windows.cluster) {
             Space::Shared
-        } else if inside(windows.local) {
+        } else if inside(windows.local, 1) {
             Space::Local
         } else {
             Space::Global
@@ -137,6 +141,11 @@ impl Sm {
         passes.max(return_cycles(access, decoded.width, &self.params.shared))
     }
 
+    /// The way of an access to the CTA's own shared memory.
+    fn shared_route(&self, decoded: &AccessKind) -> Route {
+        Route::Shared { passes: self.shared_passes(decoded).max(1), remote: false }
+    }
+
     fn queue_lines(
         &mut self,
         decoded: &AccessKind,
@@ -146,7 +155,7 @@ impl Sm {
         let mut lines = self.lsu.queue.list();
         let width = u64::from(decoded.width);
         if space == Space::Shared {
-            return (Route::Shared { passes: self.shared_passes(decoded).max(1) }, lines);
+            return (self.shared_route(decoded), lines);
         }
         if space == Space::Local {
             let slot = u64::from(self.id) * u64::from(self.params.max_warps) + u64::from(warp);
@@ -157,27 +166,7 @@ impl Sm {
         if space == Space::Constant && self.lsu.constants.is_some() {
             return (Route::Constant, lines);
         }
-        let ask = match decoded.effect {
-            Effect::Store(_) => RequestKind::Write,
-            Effect::Atomic(_) => RequestKind::Atomic,
-            Effect::Reduction(_) => RequestKind::Reduction,
-            Effect::Load(_)
-            | Effect::AsyncCopy
-            | Effect::Compute
-            | Effect::AsyncCommit
-            | Effect::AsyncWait
-            | Effect::Barrier
-            | Effect::Arrive
-            | Effect::Fence
-            | Effect::MatrixGroup
-            | Effect::BulkLoad
-            | Effect::BulkStore
-            | Effect::BulkReduction
-            | Effect::Object(_)
-            | Effect::MatrixWait
-            | Effect::Exit
-            | Effect::Branch => RequestKind::Read,
-        };
+        let ask = request_kind(decoded.effect);
         let atomic = matches!(ask, RequestKind::Atomic | RequestKind::Reduction);
         let uncached = space != Space::Local && !self.params.caches_global;
         let direct = atomic || decoded.bypasses_l1 || uncached;
@@ -191,6 +180,33 @@ impl Sm {
             self.lsu.queue.scheduled = at.max(1);
             shared_state.queue.schedule(at, Event::LoadStore { sm: self.id });
         }
+    }
+}
+
+/// What an access of an effect asks of the memory.
+fn request_kind(effect: Effect) -> RequestKind {
+    match effect {
+        Effect::Store(_) => RequestKind::Write,
+        Effect::Atomic(_) => RequestKind::Atomic,
+        Effect::Reduction(_) => RequestKind::Reduction,
+        Effect::Load(_)
+        | Effect::AsyncCopy
+        | Effect::Compute
+        | Effect::AsyncCommit
+        | Effect::AsyncWait
+        | Effect::Barrier
+        | Effect::Arrive
+        | Effect::ClusterArrive
+        | Effect::ClusterWait
+        | Effect::Fence
+        | Effect::MatrixGroup
+        | Effect::BulkLoad
+        | Effect::BulkStore
+        | Effect::BulkReduction
+        | Effect::Object(_)
+        | Effect::MatrixWait
+        | Effect::Exit
+        | Effect::Branch => RequestKind::Read,
     }
 }
 

@@ -159,8 +159,8 @@ impl Sm {
         now: Cycle,
         shared_state: &mut SharedState,
     ) -> Option<Cycle> {
-        let passes = match entry.route {
-            Route::Shared { passes } => passes,
+        let (passes, remote) = match entry.route {
+            Route::Shared { passes, remote } => (passes, remote),
             Route::Constant => {
                 let kernel = to_usize(entry.kernel);
                 let counted = shared_state.counts[kernel].constant;
@@ -172,7 +172,8 @@ impl Sm {
                 return self.serve_lines(entry, now, shared_state);
             }
         };
-        let latency = u64::from(self.params.shared.latency_cycles);
+        let way = if remote { self.params.cluster.round_trip } else { 0 };
+        let latency = u64::from(self.params.shared.latency_cycles) + way;
         let done = self.returned(now + u64::from(passes - 1), 1) + latency;
         shared_state.counts[to_usize(entry.kernel)].shared_passes += u64::from(passes);
         let operation = self.lsu.operations.get_mut(entry.operation);
@@ -610,10 +611,11 @@ impl Sm {
         match operation.target {
             Target::Slot(slot) => warp.loaded(slot, operation.latest),
             Target::Group(group) => warp.leave_group(group, operation.latest),
-            Target::Object { place, bytes } => {
+            Target::Object { place, bytes, multicast } => {
                 let done = operation.latest + bulk_copy;
                 warp.last_done = warp.last_done.max(done);
-                self.end_bulk_load(operation.warp, (place, bytes), done, shared_state);
+                let copy = (place, bytes, multicast);
+                self.end_bulk_load(operation.warp, copy, done, shared_state);
             }
             Target::Nothing => {}
         }

@@ -11,8 +11,8 @@ use crate::sm::coalesce::LineRequest;
 /// Where a queued instruction goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sm) enum Route {
-    /// Shared memory, in this many passes over the banks.
-    Shared { passes: u32 },
+    /// Shared memory, in this many passes over the banks or cycles of the way to another CTA's.
+    Shared { passes: u32, remote: bool },
     /// Through the L1.
     Cached(RequestKind),
     /// Past the L1.

@@ -286,6 +286,7 @@ fn fields(input: &[u8], line_info: bool) -> Parsed<'_, Fields<'_>> {
         width,
         immediates: immediates.into(),
         line,
+        control: None,
     };
     let fields = Fields { fixed, mask, addresses, tail, from_mask, after_width, after_addresses };
     Ok((&[], fields))

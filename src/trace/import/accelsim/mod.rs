@@ -211,6 +211,9 @@ impl<'w> Import<'w> {
         let mut blocks = Vec::new();
         self.frames.piece(&numbered, &piece.marks, |block| blocks.push(block))?;
         for mut block in blocks {
+            if let Some(place) = parse::place_in_cluster(&block.note) {
+                self.kernel.in_cluster(place);
+            }
             if some {
                 let linear = block.position.linear(self.parser.dialect.grid);
                 if block.is_empty() || !self.selector.block(linear) {

@@ -380,6 +380,14 @@ fn is_note(content: &[u8]) -> bool {
     content[0].is_ascii_lowercase() && content.windows(3).any(|three| three == b" = ")
 }
 
+/// The place of a thread block in its cluster, from the further lines of its frame: the value of
+/// `cluster cta = x,y,z`.
+pub(super) fn place_in_cluster(note: &[u8]) -> Option<Dim3> {
+    let lines = std::str::from_utf8(note).ok()?.lines();
+    let mut values = lines.filter_map(|line| line.strip_prefix("cluster cta"));
+    position(values.next()?.trim_start().strip_prefix('=')?)
+}
+
 /// A `key = value` line of the frame; fails with what was expected.
 fn assignment(content: &[u8]) -> Result<Mark, &'static str> {
     let text = String::from_utf8_lossy(content);

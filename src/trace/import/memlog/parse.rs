@@ -94,6 +94,7 @@ impl Piece {
                 width: size.unwrap_or_else(|| traced_width(opcode)),
                 immediates: Box::default(),
                 line: None,
+                control: None,
             });
             self.placed.push(pc.is_some());
             to_u32(self.statics.len() - 1)

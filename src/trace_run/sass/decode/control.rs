@@ -25,6 +25,10 @@ pub(crate) enum Control {
     Sync { mask: From },
     /// A barrier of the CTA.
     Barrier(CtaBarrier),
+    /// An arrival at the barrier of the cluster.
+    ClusterArrive,
+    /// The lanes wait there for all threads of the cluster.
+    ClusterWait,
     /// Other lanes of the warp may go first.
     Yield,
     /// The kernel fails.
@@ -56,6 +60,8 @@ pub(super) fn read(line: &Line) -> Option<Result<Control, String>> {
         "BREAK" => leave(line),
         "WARPSYNC" => sync(line),
         "BAR" => cta_barrier(line),
+        "UCGABAR_ARV" => Ok(Control::ClusterArrive),
+        "UCGABAR_WAIT" => Ok(Control::ClusterWait),
         "YIELD" | "NANOSLEEP" => Ok(Control::Yield),
         "BPT" => Ok(Control::Trap),
         _ => return None,

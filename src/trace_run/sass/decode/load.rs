@@ -52,6 +52,11 @@ pub(super) fn addresses(scope: &mut Scope<'_>, place: Address, space: Space) -> 
     let registers = &scope.warp.registers;
     let lower = &registers[usize::from(number)];
     let moved = match () {
+        // The number of the CTA in its cluster stands above the offset.
+        () if space == Space::Shared => vector.make(|i| {
+            let base = lower[i].wrapping_mul(place.scale.into());
+            u64::from(base.wrapping_add(low(added))) % WINDOW_BYTES
+        }),
         () if narrow => vector.make(|i| {
             let base = lower[i].wrapping_mul(place.scale.into());
             u64::from(base.wrapping_add(low(added)))
@@ -72,19 +77,24 @@ pub(super) fn addresses(scope: &mut Scope<'_>, place: Address, space: Space) -> 
 /// Where an address of some space leads.
 enum Place {
     Global(u64),
-    Shared(usize),
+    /// That of the CTA itself, or of the one of a number in its cluster.
+    Shared(Option<u32>, usize),
     Local(usize),
 }
+
+/// Windows of shared memory, one for each CTA of a cluster, before the one of local memory.
+const MOST_WINDOWS: u64 = 256;
 
 fn place(space: Space, address: u64) -> Place {
     let index = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
     match space {
         Space::Global => Place::Global(address),
-        Space::Shared => Place::Shared(index(address)),
+        Space::Shared => Place::Shared(None, index(address)),
         Space::Local => Place::Local(index(address)),
         Space::Generic => match address {
-            a if a.wrapping_sub(SHARED_WINDOW) < WINDOW_BYTES => {
-                Place::Shared(index(a - SHARED_WINDOW))
+            a if a.wrapping_sub(SHARED_WINDOW) < MOST_WINDOWS * WINDOW_BYTES => {
+                let rank = u32::try_from((a - SHARED_WINDOW) / WINDOW_BYTES).ok();
+                Place::Shared(rank, index(a % WINDOW_BYTES))
             }
             a if a.wrapping_sub(LOCAL_WINDOW) < WINDOW_BYTES => {
                 Place::Local(index(a - LOCAL_WINDOW))
@@ -104,6 +114,15 @@ impl Scope<'_> {
         self.warp.local.get_mut(lane * each + at..lane * each + end)
     }
 
+    /// Bytes of shared memory, of the CTA itself where it is not said whose.
+    fn shared(&mut self, rank: Option<u32>, at: usize, bytes: usize) -> Option<&mut [u8]> {
+        let memory = match rank {
+            None => &mut self.cta.shared[..],
+            Some(rank) => self.cta.shared_of(rank)?,
+        };
+        memory.get_mut(at..at.checked_add(bytes)?)
+    }
+
     /// Reads bytes for `lane`.
     pub(super) fn read(
         &mut self,
@@ -117,10 +136,10 @@ impl Scope<'_> {
                 None => self.grid.memory.read(address, into),
                 Some(buffer) => buffer.read(self.grid.memory, address, into),
             },
-            Place::Shared(at) => at
-                .checked_add(into.len())
-                .and_then(|end| self.cta.shared.get(at..end))
-                .map(|bytes| copy_bytes(into, bytes)),
+            Place::Shared(rank, at) => {
+                let bytes = self.shared(rank, at, into.len());
+                bytes.map(|bytes| copy_bytes(into, bytes))
+            }
             Place::Local(at) => {
                 self.local(lane, at, into.len()).map(|bytes| copy_bytes(into, bytes))
             }
@@ -161,10 +180,10 @@ impl Scope<'_> {
                 None => self.grid.memory.write(address, from),
                 Some(buffer) => buffer.write(self.grid.memory, address, from),
             },
-            Place::Shared(at) => at
-                .checked_add(from.len())
-                .and_then(|end| self.cta.shared.get_mut(at..end))
-                .map(|bytes| copy_bytes(bytes, from)),
+            Place::Shared(rank, at) => {
+                let bytes = self.shared(rank, at, from.len());
+                bytes.map(|bytes| copy_bytes(bytes, from))
+            }
             Place::Local(at) => {
                 self.local(lane, at, from.len()).map(|bytes| copy_bytes(bytes, from))
             }
@@ -216,14 +235,15 @@ impl Scope<'_> {
     /// The same for a write.
     #[inline]
     fn write_all(&mut self, space: Space, access: &WarpAccess<'_>, from: &Words) -> Option<()> {
-        match (space, &self.cta.buffer) {
+        match (space, &mut self.cta.buffer) {
             (Space::Global, None) => self.grid.memory.write_access(access, from),
+            (Space::Global, Some(buffer)) => buffer.write_access(self.grid.memory, access, from),
             (Space::Shared, _) => {
                 let at = usize::try_from(access.lowest()).ok()?;
                 let end = at.checked_add(access.span())?;
                 access.write(&mut self.cta.shared.get_mut(at..end)?, from)
             }
-            (Space::Global, Some(_)) | (Space::Local | Space::Generic, _) => None,
+            (Space::Local | Space::Generic, _) => None,
         }
     }
 

@@ -45,6 +45,7 @@ fn ldc(line: &Line) -> Result<Action, String> {
     let mut args = Args::new(line);
     let (target, a) = (args.target()?, args.int()?);
     let kind = line.suffixes().find(|one| *one != "E").unwrap_or("32").to_owned();
+    let indexed = line.indexed_constant();
     let narrow: fn(u32) -> u32 = match kind.as_str() {
         "U8" => |v| v & 0xff,
         "S8" => |v| i32::from(v.to_le_bytes()[0].cast_signed()).cast_unsigned(),
@@ -53,6 +54,7 @@ fn ldc(line: &Line) -> Result<Action, String> {
         "32" => |v| v,
         "64" => {
             return Ok(Box::new(move |scope, mask| {
+                indexed.into_iter().for_each(|place| scope.note_constant(place));
                 let value = scope.get64(a.from);
                 scope.put64(target, mask, &value);
                 Ok(())
@@ -61,6 +63,7 @@ fn ldc(line: &Line) -> Result<Action, String> {
         _ => return Err("its width is not known".into()),
     };
     Ok(Box::new(move |scope, mask| {
+        indexed.into_iter().for_each(|place| scope.note_constant(place));
         let value = a.get(scope).map(narrow);
         scope.put(target, mask, &value);
         Ok(())
@@ -93,7 +96,8 @@ fn special(name: &str) -> Option<Special> {
         "SR_WARPID" | "SR_VIRTID" | "SR_VIRTUALWARPID" => |scope| [scope.warp.number; 32],
         "SR_SWINLO" => |_| [low(SHARED_WINDOW); 32],
         "SR_SWINHI" => |_| [high(SHARED_WINDOW); 32],
-        "SRZ" | "SR_CgaCtaId" | "SR_SMID" | "SR_VIRTUALSMID" | "SR_NVLINK" => |_| [0; 32],
+        "SR_CgaCtaId" => |scope| [scope.cta.cluster.rank; 32],
+        "SRZ" | "SR_SMID" | "SR_VIRTUALSMID" | "SR_NVLINK" => |_| [0; 32],
         _ => return None,
     })
 }

@@ -52,12 +52,21 @@ impl Results {
     }
 }
 
-/// What is read: results, coordinates, handle; `dimensions` of them.
+/// What is read: results, coordinates, handle.
 struct Read {
     results: Results,
     sources: Vec<From>,
     handle: From,
+    /// How many coordinates there are.
     dimensions: usize,
+    /// The number of a layer comes before them.
+    layered: bool,
+}
+
+/// Where coordinates and the number of a layer are; zero where there are none.
+struct Coordinates {
+    axes: [From; 3],
+    layer: From,
 }
 
 impl Read {
@@ -70,10 +79,23 @@ impl Read {
             sources.push(args.int()?.from);
         }
         let handle = handle(&mut args)?;
-        let dimensions = match &args.next()?.value {
-            Value::Word(word) if word == "1D" => 1,
-            Value::Word(word) if word == "2D" => 2,
-            _ => return Err("only textures of one and two dimensions are known".into()),
+        let shape = match &args.next()?.value {
+            Value::Word(word) => word.as_str(),
+            _ => "",
+        };
+        let (dimensions, layered) = match shape {
+            "1D" => (1, false),
+            "2D" => (2, false),
+            "3D" => (3, false),
+            "ARRAY_1D" => (1, true),
+            "ARRAY_2D" => (2, true),
+            _ => {
+                return Err(
+                    "only textures of one to three dimensions, and layers of one and two, \
+                            are known"
+                        .into(),
+                );
+            }
         };
         let channels = if args.len() > 0 { args.number()? } else { 15 };
         if args.len() > 0 {
@@ -85,17 +107,28 @@ impl Read {
             sources,
             handle,
             dimensions,
+            layered,
         })
     }
 
-    /// The sources of the coordinates. Where coordinates stand alone, each has its register; with
-    /// more values, and on later devices always, they follow each other from the first one on.
-    fn coordinates(&self, separate: bool) -> Result<[From; 2], String> {
-        match self.sources[..] {
-            [x, y] if separate && self.dimensions == 2 => Ok([x, y]),
-            [x, ..] => Ok([x, x.next()]),
-            [] => Err("it has no coordinates".into()),
-        }
+    /// The sources of the layer and the coordinates, of which there are `more` after these. With
+    /// `SCR` the first two values are in the registers from the first source on and the others
+    /// in those from the second one on, or each of two values in a source; else all follow each
+    /// other from the first source on.
+    fn coordinates(&self, line: &Line, more: usize) -> Result<Coordinates, String> {
+        let first = *self.sources.first().ok_or("it has no coordinates")?;
+        let named = usize::from(self.layered) + self.dimensions;
+        let value = |index: usize| match (self.sources.get(1), named + more) {
+            (Some(second), ..=2) if line.has("SCR") && index == 1 => *second,
+            (Some(second), _) if line.has("SCR") && index >= 2 => nth(*second, index - 2),
+            _ => nth(first, index),
+        };
+        let axis = |axis: usize| match axis < self.dimensions {
+            true => value(usize::from(self.layered) + axis),
+            false => From::Number(0),
+        };
+        let layer = if self.layered { value(0) } else { From::Number(0) };
+        Ok(Coordinates { axes: [axis(0), axis(1), axis(2)], layer })
     }
 
     /// Reads for each lane with `read`.
@@ -124,18 +157,27 @@ fn only(line: &Line, known: &[&str]) -> Result<(), String> {
     other.map_or(Ok(()), |other| Err(format!("with {other} it is not known")))
 }
 
+/// The bits of a layer's number.
+const MOST_LAYERS: u32 = 0xffff;
+
+/// The source some registers further.
+fn nth(from: From, count: usize) -> From {
+    super::load::nth(from, u8::try_from(count).unwrap_or(0))
+}
+
 fn tex(line: &Line) -> Result<Action, String> {
     only(line, &["SCR", "LL", "LZ"])?;
     let read = Read::of(line)?;
-    if read.dimensions != 2 || !(line.has("LL") || line.has("LZ")) {
+    if !(line.has("LL") || line.has("LZ")) {
         return Err("this form is not known".into());
     }
     // A level follows the coordinates, of which there is but one here.
-    let [x, y] = read.coordinates(line.has("SCR") && line.has("LZ"))?;
+    let at = read.coordinates(line, usize::from(line.has("LL")))?;
     Ok(Box::new(move |scope, mask| {
-        let (x, y) = (scope.get(x), scope.get(y));
+        let (axes, layer) = (at.axes.map(|axis| scope.get(axis)), scope.get(at.layer));
         read.each(scope, mask, |scope, texture, lane| {
-            texture.sample(scope, lane, [x[lane], y[lane]].map(f32::from_bits))
+            let place = [0, 1, 2].map(|axis| f32::from_bits(axes[axis][lane]));
+            texture.sample(scope, lane, (place, layer[lane] & MOST_LAYERS))
         })
     }))
 }
@@ -143,10 +185,10 @@ fn tex(line: &Line) -> Result<Action, String> {
 fn tld(line: &Line) -> Result<Action, String> {
     only(line, &["SCR", "LZ"])?;
     let read = Read::of(line)?;
-    if read.dimensions != 1 {
+    if read.dimensions != 1 || read.layered {
         return Err("only of one dimension it is known".into());
     }
-    let [x, _] = read.coordinates(false)?;
+    let [x, ..] = read.coordinates(line, 0)?.axes;
     Ok(Box::new(move |scope, mask| {
         let x = scope.get(x);
         read.each(scope, mask, |scope, texture, lane| texture.fetch(scope, lane, x[lane]))
@@ -164,9 +206,8 @@ enum Outside {
 /// An access to a surface.
 #[derive(Clone, Copy, Debug)]
 struct Surface {
-    x: From,
-    /// None: there is one dimension.
-    y: Option<From>,
+    /// Bytes, rows and planes or layers; zero where there are none.
+    axes: [From; 3],
     bytes: u32,
     outside: Outside,
 }
@@ -176,8 +217,8 @@ impl Surface {
         only(
             line,
             &[
-                "D", "BA", "1D", "2D", "STRONG", "WEAK", "SM", "CTA", "GPU", "SYS", "TRAP", "IGN",
-                "U8", "S8", "U16", "S16", "64", "128",
+                "D", "BA", "1D", "2D", "3D", "1D_ARRAY", "2D_ARRAY", "STRONG", "WEAK", "SM", "CTA",
+                "GPU", "SYS", "TRAP", "IGN", "U8", "S8", "U16", "S16", "64", "128",
             ],
         )?;
         if !(line.has("D") && line.has("BA")) || line.has("S8") || line.has("S16") {
@@ -195,9 +236,14 @@ impl Surface {
             () if line.has("IGN") => Outside::Ignores,
             () => Outside::Clamps,
         };
-        let x = From::Thread(register);
-        let y = line.has("2D").then(|| x.next());
-        Ok(Self { x, y, bytes, outside })
+        let (x, none) = (From::Thread(register), From::Number(0));
+        let axes = match () {
+            () if line.has("2D") => [x, nth(x, 1), none],
+            () if line.has("3D") || line.has("2D_ARRAY") => [x, nth(x, 1), nth(x, 2)],
+            () if line.has("1D_ARRAY") => [x, none, nth(x, 1)],
+            () => [x, none, none],
+        };
+        Ok(Self { axes, bytes, outside })
     }
 
     /// The address of `lane`; none outside.
@@ -205,27 +251,27 @@ impl Surface {
         &self,
         texture: &Texture,
         lane: usize,
-        [x, y]: [&Lanes; 2],
+        axes: &[Lanes; 3],
     ) -> Result<Option<u64>, String> {
         let texels = &texture.texels;
-        let row = texels.width * texels.bytes();
-        let most = [row.saturating_sub(self.bytes.into()), texels.height.max(1) - 1];
-        let at = [x[lane], y[lane]].map(u32::cast_signed);
-        let [left, top] = [0, 1].map(|axis| u64::try_from(at[axis]).unwrap_or(0).min(most[axis]));
-        let inside = [left, top].map(i64::try_from) == at.map(|one| Ok(i64::from(one)));
+        let most = texels.last(self.bytes.into());
+        let at = [0, 1, 2].map(|axis| axes[axis][lane].cast_signed());
+        let near = [0, 1, 2].map(|axis| u64::try_from(at[axis]).unwrap_or(0).min(most[axis]));
+        let inside = near.map(i64::try_from) == at.map(|one| Ok(i64::from(one)));
         match self.outside {
             Outside::Fails if !inside => {
-                Err(format!("lane {lane}: byte {}, row {} is outside of the surface", at[0], at[1]))
+                let [byte, row, plane] = at;
+                Err(format!(
+                    "lane {lane}: byte {byte}, row {row}, plane {plane} is outside of the surface"
+                ))
             }
             Outside::Ignores if !inside => Ok(None),
-            Outside::Fails | Outside::Ignores | Outside::Clamps => {
-                Ok(Some(texels.address + top * texels.pitch + left))
-            }
+            Outside::Fails | Outside::Ignores | Outside::Clamps => Ok(Some(texels.place(near))),
         }
     }
 
-    fn coordinates(&self, scope: &Scope<'_>) -> [Lanes; 2] {
-        [scope.get(self.x), self.y.map_or([0; 32], |y| scope.get(y))]
+    fn coordinates(&self, scope: &Scope<'_>) -> [Lanes; 3] {
+        self.axes.map(|axis| scope.get(axis))
     }
 }
 
@@ -235,12 +281,12 @@ fn suld(line: &Line) -> Result<Action, String> {
     let register = args.memory()?.register.ok_or("it has no coordinates")?;
     let (surface, handle) = (Surface::of(line, register)?, handle(&mut args)?);
     Ok(Box::new(move |scope, mask| {
-        let [x, y] = surface.coordinates(scope);
+        let axes = surface.coordinates(scope);
         let mut values = [[0; 32]; 4];
         for lane in each(mask) {
             let texture = texture(scope, handle)?;
             let mut bytes = [0; 16];
-            if let Some(place) = surface.place(&texture, lane, [&x, &y])? {
+            if let Some(place) = surface.place(&texture, lane, &axes)? {
                 scope.read_global(lane, place, &mut bytes[..surface.bytes as usize])?;
             }
             for (value, word) in values.iter_mut().zip(bytes.as_chunks::<4>().0) {
@@ -261,7 +307,7 @@ fn sust(line: &Line) -> Result<Action, String> {
     let source = args.int()?.from;
     let (surface, handle) = (Surface::of(line, register)?, handle(&mut args)?);
     Ok(Box::new(move |scope, mask| {
-        let [x, y] = surface.coordinates(scope);
+        let axes = surface.coordinates(scope);
         let values = [0, 1, 2, 3].map(|part| match u32::from(part) * 4 < surface.bytes {
             true => scope.get(super::load::nth(source, part)),
             false => [0; 32],
@@ -272,7 +318,7 @@ fn sust(line: &Line) -> Result<Action, String> {
             for (word, value) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(&values) {
                 *word = value[lane].to_le_bytes();
             }
-            if let Some(place) = surface.place(&texture, lane, [&x, &y])? {
+            if let Some(place) = surface.place(&texture, lane, &axes)? {
                 scope.write_global(lane, place, &bytes[..surface.bytes as usize])?;
             }
         }

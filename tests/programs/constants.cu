@@ -1,0 +1,36 @@
+// Tables in constant memory: every lane the same word, or 4, 8 and 32 different ones of a warp.
+#include "check.h"
+const int entries = 256;
+__constant__ int table[entries];
+__constant__ double pairs[entries];
+__constant__ unsigned char bytes[entries];
+__global__ void look_up(const int *index, int *out, double *wide, int spread) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int place = (index[i / 32] + i % spread * 7) % entries;
+  out[i] = table[place] + bytes[place];
+  wide[i] = pairs[place];
+}
+int main() {
+  const int n = 1024, warps = n / 32;
+  static int values[entries], index[warps];
+  static double reals[entries];
+  static unsigned char small[entries];
+  for (int i = 0; i < entries; i++) values[i] = draw(i) % 10000, reals[i] = real(i), small[i] = draw(i + 9);
+  for (int i = 0; i < warps; i++) index[i] = draw(i + 77) % entries;
+  cudaMemcpyToSymbol(table, values, sizeof values);
+  cudaMemcpyToSymbol(pairs, reals, sizeof reals);
+  cudaMemcpyToSymbol(bytes, small, sizeof small);
+  int *where = device(index, warps), *out = device((int *)0, n);
+  double *wide = device((double *)0, n);
+  for (int spread : {1, 4, 8, 32}) {
+    look_up<<<n / 128, 128>>>(where, out, wide, spread);
+    int *r = host(out, n);
+    double *w = host(wide, n);
+    for (int i = 0; i < n; i++) {
+      int place = (index[i / 32] + i % spread * 7) % entries;
+      expect("word", i, r[i], values[place] + small[place], 0);
+      expect("pair", i, w[i], reals[place], 0);
+    }
+  }
+  return finish("constants");
+}
