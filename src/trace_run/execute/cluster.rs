@@ -73,7 +73,7 @@ fn turn(ctas: &mut [Cta], index: usize, grid: &Grid<'_>) -> Result<Slice, RunErr
     Ok(done)
 }
 
-/// Completes the barrier of the cluster when all threads that have not ended are there.
+/// Completes the barrier of the cluster when all threads that have not ended have arrived.
 fn release(ctas: &mut [Cta]) -> bool {
     let missing = |warp: &Warp| warp.alive & !warp.at_cluster != 0;
     let mut warps = ctas.iter().flat_map(|cta| &cta.warps);

@@ -41,7 +41,7 @@ pub struct Texels {
     pub height: u64,
     /// Planes of rows, or layers; 0: there are none.
     pub depth: u64,
-    /// The planes are layers: textures of their own, between which nothing is weighted.
+    /// The planes are layers, between which nothing is weighted.
     pub layered: bool,
     /// Bits of each channel: 8, 16 or 32, after the last one 0.
     pub bits: [u32; 4],
