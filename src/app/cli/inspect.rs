@@ -395,18 +395,7 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
         "footprint  {} lines of 128 bytes, {} pages of 4 KiB (global memory)",
         footprint.lines_128_bytes, footprint.pages_4096_bytes
     )?;
-    writeln!(
-        out,
-        "copies     {} to the device, {} bytes",
-        document.memcpy_h2d, document.memcpy_h2d_bytes
-    )?;
-    let further = [
-        ("to the host", document.memcpy_d2h, document.memcpy_d2h_bytes),
-        ("within the device", document.memcpy_d2d, document.memcpy_d2d_bytes),
-    ];
-    for (way, copies, bytes) in further.into_iter().filter(|row| row.1 > 0) {
-        writeln!(out, "copies     {copies} {way}, {bytes} bytes")?;
-    }
+    copies(document, out)?;
     let compared = match (document.store_over_text, document.store_over_source) {
         (Some(of_text), Some(of_source)) => format!(
             ": {} % of the text ({text_bytes}), {} x the trace files ({source_bytes})",
@@ -435,6 +424,23 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "hash       {}", document.store_hash)?;
     if document.verified {
         writeln!(out, "verified   every checksum and the content hash")?;
+    }
+    Ok(())
+}
+
+/// Writes how many copies the commands have, and of how many bytes.
+fn copies(document: &Document, out: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "copies     {} to the device, {} bytes",
+        document.memcpy_h2d, document.memcpy_h2d_bytes
+    )?;
+    let further = [
+        ("to the host", document.memcpy_d2h, document.memcpy_d2h_bytes),
+        ("within the device", document.memcpy_d2d, document.memcpy_d2d_bytes),
+    ];
+    for (way, copies, bytes) in further.into_iter().filter(|row| row.1 > 0) {
+        writeln!(out, "copies     {copies} {way}, {bytes} bytes")?;
     }
     Ok(())
 }
