@@ -85,6 +85,7 @@ impl Traffic {
             width: pattern.width(),
             immediates: Box::default(),
             line: None,
+            control: None,
         };
         let code = Code {
             instructions: (0..LOADS).map(load).collect(),

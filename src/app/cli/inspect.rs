@@ -395,7 +395,7 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
         "footprint  {} lines of 128 bytes, {} pages of 4 KiB (global memory)",
         footprint.lines_128_bytes, footprint.pages_4096_bytes
     )?;
-    copies(document, out)?;
+    copy_lines(document, out)?;
     let compared = match (document.store_over_text, document.store_over_source) {
         (Some(of_text), Some(of_source)) => format!(
             ": {} % of the text ({text_bytes}), {} x the trace files ({source_bytes})",
@@ -429,7 +429,7 @@ fn sizes(document: &Document, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Writes how many copies the commands have, and of how many bytes.
-fn copies(document: &Document, out: &mut impl Write) -> io::Result<()> {
+fn copy_lines(document: &Document, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "copies     {} to the device, {} bytes",
