@@ -106,6 +106,13 @@ fn the_default_machine_is_that_of_the_environment_else_of_the_config_file() {
     fs::write(&config, "machine = 'v100'\n").unwrap();
     assert!(machine(None).1.contains("sgemm on v100: "));
     assert!(machine(Some("gtx-1080")).1.contains("sgemm on gtx-1080: "));
+    fs::write(&config, "machine = 'v1000'\n").unwrap();
+    let (code, said) = machine(None);
+    let names = "machine v1000, which ";
+    assert!(
+        code == Some(2) && said.contains(names) && said.contains("config.toml names"),
+        "{said}"
+    );
     fs::write(&config, "\nmachne = 'v100'\n").unwrap();
     let (code, said) = machine(None);
     assert!(code == Some(2) && said.contains("config.toml:2: unknown key `machne`"), "{said}");

@@ -39,6 +39,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use output::{Verbosity, alert, detail, message};
 use settings::DefaultMachine;
 
+use crate::RunError;
+
 /// The result of a verb: an exit code, or an error for the user (exit code 2).
 pub(crate) type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 
@@ -82,9 +84,14 @@ pub fn main() -> ExitCode {
     let begun = Instant::now();
     let outcome = DefaultMachine::read().map_err(Into::into).and_then(|machine| {
         // Bad usage ends here, with exit code 2 as well.
-        let arguments = arguments(machine.as_ref());
+        let (arguments, uses) = arguments(machine.as_ref());
         interrupt::listen();
-        run(arguments.verb)
+        run(arguments.verb).inspect_err(|error| {
+            let of_a_model = matches!(error.downcast_ref(), Some(RunError::Spec(_)));
+            if let Some(machine) = machine.filter(|_| uses && of_a_model) {
+                alert(format_args!("{machine}:"));
+            }
+        })
     });
     detail(format_args!("ended after {:.2} s", begun.elapsed().as_secs_f64()));
     match outcome {
@@ -111,8 +118,8 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Reads the command line; bad usage ends the program.
-fn arguments(machine: Option<&DefaultMachine>) -> Arguments {
+/// Reads the command line, and whether it uses the default machine; bad usage ends the program.
+fn arguments(machine: Option<&DefaultMachine>) -> (Arguments, bool) {
     let mut command = Arguments::command();
     if let Some(machine) = machine {
         command = machine.apply(command);
@@ -125,10 +132,8 @@ fn arguments(machine: Option<&DefaultMachine>) -> Arguments {
         _ => Verbosity::Usual,
     };
     verbosity.set();
-    if let Some(machine) = machine {
-        machine.report(&matches);
-    }
-    arguments
+    let uses = machine.is_some_and(|machine| machine.is_used(&matches));
+    (arguments, uses)
 }
 
 fn run(verb: Verb) -> Outcome {

@@ -3,6 +3,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 
 use clap::parser::ValueSource;
@@ -55,14 +56,21 @@ impl DefaultMachine {
         })
     }
 
-    /// Reports it as a detail if the command uses it.
-    pub(super) fn report(&self, matches: &ArgMatches) {
+    /// Whether the command uses it; reports it as a detail then.
+    pub(super) fn is_used(&self, matches: &ArgMatches) -> bool {
         let verb = matches.subcommand().filter(|(verb, _)| *verb == "analyze");
         let source = verb.and_then(|(_, options)| options.value_source("machine"));
-        if source == Some(ValueSource::DefaultValue) {
-            let (machine, from) = (self.machine.to_string_lossy(), &self.from);
-            detail(format_args!("machine {machine}, which {from} names"));
+        let used = source == Some(ValueSource::DefaultValue);
+        if used {
+            detail(format_args!("{self}"));
         }
+        used
+    }
+}
+
+impl Display for DefaultMachine {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "machine {}, which {} names", self.machine.to_string_lossy(), self.from)
     }
 }
 
