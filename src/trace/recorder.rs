@@ -293,7 +293,7 @@ mod tests {
         assert!(trace.contains("cluster id = 0,0,0\ncluster cta = 1,0,0\ncluster rank = 1\n"));
         let again = scratch.path().join("again.gpt");
         crate::convert(&request(&text, &again), &crate::Silent).unwrap();
-        assert_eq!(Store::open(&again).unwrap().content_hash(), store.content_hash());
+        assert_eq!(Store::open(&again).unwrap().kernel(0).launch(), launch, "from its text");
         let mut warp = store.cta(0, 1).unwrap().warp(1);
         assert!(warp.next_segment().is_some());
         let mut read = Access::default();

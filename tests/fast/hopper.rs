@@ -176,12 +176,14 @@ fn an_arrival_at_another_ctas_object_is_a_message() {
         "00000001 0 SYNCS.ARRIVE.TRANS64.RED.A1T0 2 R3 R4 8 2 0x400 0 0 Val 1 0x400 1 0x1";
     let waits = vec![made_for(1), waits_for(0)];
     let adds = |count: usize| vec!["ffffffff 1 R1 FADD 2 R1 R1 0 0 0 NoVal".to_owned(); count];
-    let of = |count: usize| {
+    let of = |first: &[String], count: usize| {
         let late = [adds(count), vec![ARRIVES.to_owned()]].concat();
-        of_trace(&cluster_trace(&[std::slice::from_ref(&waits), &[late]])).cycles
+        of_trace(&cluster_trace(&[&[of_rank(0, first)], &[late]])).cycles
     };
-    let longer = of(250) - of(50);
-    assert!((780..=860).contains(&longer), "200 additions of 4 cycles: {longer}");
+    let (waited, alone) = (of(&waits, 250), of(&adds(1), 250));
+    // Half of the way there and back, 22 cycles of the barrier, and the rest of the first CTA.
+    assert!((100..250).contains(&(waited - alone)), "{waited} where the second takes {alone}");
+    assert!(waited > of(&waits, 50) + 800, "200 additions of 4 cycles: {waited}");
     let lost = of_trace(&cluster_trace(&[std::slice::from_ref(&waits), &[adds(50)]]));
     let what: Vec<&str> = lost.kernels[0].assumptions.iter().map(|a| a.what.as_str()).collect();
     assert!(what.iter().any(|what| what.contains("barrier object")), "{what:?}");

@@ -26,7 +26,7 @@ const BARE_LINES_SINCE: u32 = 3;
 /// number of launches. On an error nothing is left behind.
 ///
 /// Converting the folder again gives a store with the same content, but for
-/// launches that were left out.
+/// launches that were left out, and control bits, which the text does not have.
 ///
 /// # Errors
 /// [`TraceError`] when the folder cannot be written, when a launch is
