@@ -229,7 +229,8 @@ impl Dispatcher {
     /// Whether some GPC has room for a cluster of a launch when nothing else is there.
     fn has_clusters(&self, kernel: u32, size: u32, active_plan: &ActivePlan) -> bool {
         let grid = &self.grids[to_usize(kernel)];
-        let mut room = vec![0_u32; self.gpc_of.len()];
+        let gpcs = self.gpc_of.iter().max().map_or(0, |&last| usize::from(last) + 1);
+        let mut room = vec![0_u32; gpcs];
         for (sm, &gpc) in self.gpc_of.iter().enumerate() {
             let ctas = active_plan.quota(grid.app, sm).min(grid.fits).min(grid.spread);
             room[usize::from(gpc)] = room[usize::from(gpc)].saturating_add(ctas);

@@ -155,6 +155,15 @@ fn a_plan_without_room_for_a_cluster_starts_its_ctas_one_by_one() {
 }
 
 #[test]
+fn a_machine_of_few_sms_runs_clusters_where_they_fit() {
+    for (sms, cluster) in [("4", 2), ("4", 16), ("2", 4)] {
+        let resolved = named("h100", &[("dispatch.sms", sms)]);
+        let counts = &script(&resolved, &[vec![arrive(), wait()]], 16, cluster).run(&resolved);
+        assert_eq!(counts.kernels[0].ctas_retired, 16, "{sms} SMs, clusters of {cluster}");
+    }
+}
+
+#[test]
 fn a_cluster_of_which_a_cta_leaves_goes_on() {
     let resolved = named("h100", &[("dispatch.kernel_launch_cycles", "0")]);
     let body = [chain(500), vec![arrive(), wait()], chain(500)].concat();
