@@ -250,6 +250,21 @@ mod tests {
         }
     }
 
+    /// Its launch, in clusters of two, is the same after text.
+    fn through_text(scratch: &std::path::Path, store: &Store) {
+        let text = scratch.join("text");
+        let request = |input: &std::path::Path, output: &std::path::Path| {
+            let (inputs, output) = (vec![input.to_owned()], output.to_owned());
+            crate::ConvertRequest { inputs, output, ..crate::ConvertRequest::default() }
+        };
+        crate::export(store, &request(store.path(), &text)).unwrap();
+        let trace = std::fs::read_to_string(text.join("kernel-1.traceg")).unwrap();
+        assert!(trace.contains("cluster id = 0,0,0\ncluster cta = 1,0,0\ncluster rank = 1\n"));
+        let again = scratch.join("again.gpt");
+        crate::convert(&request(&text, &again), &crate::Silent).unwrap();
+        assert_eq!(Store::open(&again).unwrap().kernel(0).launch(), store.kernel(0).launch());
+    }
+
     #[test]
     fn what_is_recorded_is_in_the_store() {
         let scratch = tempfile::tempdir().unwrap();
@@ -283,17 +298,7 @@ mod tests {
         recorder.finish().unwrap();
         let store = Store::open(&path).unwrap();
         assert_eq!(store.kernel(0).launch().cluster, dim(2));
-        let text = scratch.path().join("text");
-        let request = |input: &std::path::Path, output: &std::path::Path| {
-            let (inputs, output) = (vec![input.to_owned()], output.to_owned());
-            crate::ConvertRequest { inputs, output, ..crate::ConvertRequest::default() }
-        };
-        crate::export(&store, &request(&path, &text)).unwrap();
-        let trace = std::fs::read_to_string(text.join("kernel-1.traceg")).unwrap();
-        assert!(trace.contains("cluster id = 0,0,0\ncluster cta = 1,0,0\ncluster rank = 1\n"));
-        let again = scratch.path().join("again.gpt");
-        crate::convert(&request(&text, &again), &crate::Silent).unwrap();
-        assert_eq!(Store::open(&again).unwrap().kernel(0).launch(), launch, "from its text");
+        through_text(scratch.path(), &store);
         let mut warp = store.cta(0, 1).unwrap().warp(1);
         assert!(warp.next_segment().is_some());
         let mut read = Access::default();

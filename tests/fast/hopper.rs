@@ -181,8 +181,9 @@ fn an_arrival_at_another_ctas_object_is_a_message() {
         of_trace(&cluster_trace(&[&[of_rank(0, first)], &[late]])).cycles
     };
     let (waited, alone) = (of(&waits, 250), of(&adds(1), 250));
-    // Half of the way there and back, 22 cycles of the barrier, and the rest of the first CTA.
-    assert!((100..250).contains(&(waited - alone)), "{waited} where the second takes {alone}");
+    // Half of the way there and back, 22 cycles of the barrier, and the exit of the first CTA, whose
+    // code comes from the DRAM.
+    assert!((100..1000).contains(&(waited - alone)), "{waited} where the second takes {alone}");
     assert!(waited > of(&waits, 50) + 800, "200 additions of 4 cycles: {waited}");
     let lost = of_trace(&cluster_trace(&[std::slice::from_ref(&waits), &[adds(50)]]));
     let what: Vec<&str> = lost.kernels[0].assumptions.iter().map(|a| a.what.as_str()).collect();
