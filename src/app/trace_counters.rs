@@ -90,7 +90,7 @@ impl Counting<'_> {
     /// Where the first active lane's address leads.
     fn generic(&self, access: &Access) -> Space {
         let address = access.active().next().map_or(0, |(_, address)| address);
-        match self.launch.space_of(address) {
+        match self.launch.windows().space_of(address) {
             isa::Space::Shared => Space::Shared,
             isa::Space::Local => Space::Local,
             isa::Space::Global

@@ -185,6 +185,9 @@ fn an_arrival_at_another_ctas_object_is_a_message() {
     // code comes from the DRAM.
     assert!((100..1000).contains(&(waited - alone)), "{waited} where the second takes {alone}");
     assert!(waited > of(&waits, 50) + 800, "200 additions of 4 cycles: {waited}");
+    let lost = of_trace(&cluster_trace(&[std::slice::from_ref(&waits), &[adds(50)]]));
+    let what: Vec<&str> = lost.kernels[0].assumptions.iter().map(|a| a.what.as_str()).collect();
+    assert!(what.iter().any(|what| what.contains("barrier object")), "{what:?}");
 }
 
 #[test]

@@ -255,5 +255,5 @@ fn may_be_shared(effect: Effect) -> Option<bool> {
 }
 
 fn in_windows(address: u64, launch: &Launch) -> bool {
-    launch.space_of(address) != Space::Global
+    launch.windows().space_of(address) != Space::Global
 }

@@ -83,6 +83,41 @@ impl Code {
     }
 }
 
+/// The windows of shared and local memory in generic addresses. That of shared memory is followed
+/// by those of the other CTAs of a cluster, in the order of their ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddressWindows {
+    /// Where they start; 0: not known.
+    shared: u64,
+    local: u64,
+    /// CTAs of a cluster.
+    ctas: u32,
+}
+
+impl AddressWindows {
+    /// The memory that a generic address leads to: [`Space::Shared`], of any CTA of a cluster,
+    /// [`Space::Local`], else [`Space::Global`].
+    #[must_use]
+    pub fn space_of(&self, address: u64) -> Space {
+        let within = |start: u64, windows: u32| {
+            start != 0 && address.wrapping_sub(start) < u64::from(windows) * WINDOW_BYTES
+        };
+        if within(self.shared, self.ctas) {
+            Space::Shared
+        } else if within(self.local, 1) {
+            Space::Local
+        } else {
+            Space::Global
+        }
+    }
+
+    /// The rank of the CTA whose shared memory a generic address leads to.
+    #[must_use]
+    pub const fn rank_of(&self, address: u64) -> u64 {
+        address.wrapping_sub(self.shared) / WINDOW_BYTES
+    }
+}
+
 /// One kernel launch as its trace header states it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
@@ -117,20 +152,11 @@ impl Launch {
         u32::try_from(self.block.count().div_ceil(32)).unwrap_or(u32::MAX)
     }
 
-    /// The memory that a generic address leads to: [`Space::Shared`], of any CTA of a cluster,
-    /// [`Space::Local`], else [`Space::Global`].
+    /// Its windows in generic addresses.
     #[must_use]
-    pub fn space_of(&self, address: u64) -> Space {
-        let within = |start: u64, windows: u32| {
-            start != 0 && address.wrapping_sub(start) < u64::from(windows) * WINDOW_BYTES
-        };
-        if within(self.shared_window, self.cluster_ctas()) {
-            Space::Shared
-        } else if within(self.local_window, 1) {
-            Space::Local
-        } else {
-            Space::Global
-        }
+    pub fn windows(&self) -> AddressWindows {
+        let (shared, local) = (self.shared_window, self.local_window);
+        AddressWindows { shared, local, ctas: self.cluster_ctas() }
     }
 
     /// CTAs of one cluster; 1: the launch has no clusters.
@@ -169,9 +195,12 @@ mod tests {
             (local_window + 4, Space::Local, Space::Local),
             (shared_window - 1, Space::Global, Space::Global),
         ] {
-            assert_eq!((one.space_of(address), four.space_of(address)), (alone, clustered));
+            let spaces = [&one, &four].map(|launch| launch.windows().space_of(address));
+            assert_eq!(spaces, [alone, clustered]);
         }
-        assert_eq!(Launch::default().space_of(0), Space::Global, "no windows are known");
+        assert_eq!(four.windows().rank_of(shared_window + (3 << 24) + 8), 3);
+        let unknown = Launch::default().windows();
+        assert_eq!(unknown.space_of(0), Space::Global, "no windows are known");
     }
 
     #[test]

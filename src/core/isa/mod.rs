@@ -10,7 +10,7 @@ mod register;
 
 pub use access::{Access, AddressMode};
 pub use asynchronous::{AsyncFields, BulkCopy, ObjectStep};
-pub use code::{Code, Instruction, Launch, MOST_IMMEDIATES, Segment, traced_width};
+pub use code::{AddressWindows, Code, Instruction, Launch, MOST_IMMEDIATES, Segment, traced_width};
 pub use control::ControlBits;
 pub use opcode::{Effect, Listing, Opcode, Space, Unit, flops};
 pub use register::{Register, RegisterFile};

@@ -1,8 +1,8 @@
 //! The clusters that run: whose CTAs are where, their barrier, and the messages between them.
 //!
 //! The barrier (PTX ISA, `barrier.cluster`) opens when all warps of the cluster that have not ended
-//! have arrived. A cluster of which a CTA is flushed, halted or switched is broken: nobody waits
-//! there any more, as the CTA comes back alone.
+//! have arrived. A cluster of which a CTA is flushed, halted or switched is broken: its warps
+//! pass the barrier from then on, as the CTA comes back alone.
 
 use gpumodel_core::isa::ObjectStep;
 use gpumodel_core::units::Cycle;
@@ -46,6 +46,8 @@ struct Cluster {
     /// By rank: SM and slot of the CTA.
     members: [Option<(u16, u16)>; MOST_CTAS as usize],
     size: u32,
+    /// CTAs that have taken their seats.
+    seated: u32,
     /// Warps that have not ended.
     live: u32,
     /// Warps that have arrived in the present phase.
@@ -74,7 +76,8 @@ impl Cluster {
     }
 
     fn is_empty(&self) -> bool {
-        self.events == 0 && self.messages == 0 && self.members.iter().all(Option::is_none)
+        let gone = self.seated == self.size && self.members.iter().all(Option::is_none);
+        gone && self.events == 0 && self.messages == 0
     }
 }
 
@@ -106,6 +109,7 @@ impl Clusters {
     pub(crate) fn seat(&mut self, seat: Seat, at: (u16, u16), warps: u32) {
         let cluster = self.all.get_mut(seat.cluster);
         cluster.members[usize::from(seat.rank)] = Some(at);
+        cluster.seated += 1;
         cluster.live += warps;
     }
 
@@ -186,7 +190,7 @@ impl SharedState {
 }
 
 impl Gpu<'_> {
-    /// The barrier of a cluster opens, or nobody waits there any more.
+    /// The barrier of a cluster opens, for good where the cluster is broken.
     pub(super) fn open_cluster(&mut self, number: u32) {
         let cluster = self.shared_state.clusters.all.get_mut(number);
         cluster.events -= 1;

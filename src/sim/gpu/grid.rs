@@ -124,10 +124,13 @@ impl Grid {
 
     /// The next CTA to start, which counts as started.
     pub(crate) fn next_cta(&mut self) -> u64 {
-        self.again.pop().unwrap_or_else(|| {
-            self.started += 1;
-            self.clusters.as_ref().map_or(self.started - 1, |all| all.ordinal(self.started - 1))
-        })
+        self.again.pop().unwrap_or_else(|| self.next_new_cta())
+    }
+
+    /// The next CTA that has not started before, which counts as started.
+    pub(crate) fn next_new_cta(&mut self) -> u64 {
+        self.started += 1;
+        self.clusters.as_ref().map_or(self.started - 1, |all| all.ordinal(self.started - 1))
     }
 
     /// CTAs of the cluster that is to start next; 1: a CTA by itself.

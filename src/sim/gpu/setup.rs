@@ -142,8 +142,7 @@ pub(crate) fn shared_state(
         });
         profile_of.push(to_u32(place));
         windows.push(Windows {
-            shared: program.launch.shared_window,
-            local: program.launch.local_window,
+            generic: program.launch.windows(),
             cluster: program.launch.cluster_ctas(),
             tag: address_space::tag(app.0),
         });

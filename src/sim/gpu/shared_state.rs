@@ -1,5 +1,6 @@
 //! What the parts of one run share: time, counters, profiles, the way to memory.
 
+use gpumodel_core::isa::AddressWindows;
 use gpumodel_core::units::{AppId, Cycle, to_usize};
 
 use crate::counters::KernelCounts;
@@ -13,13 +14,11 @@ use crate::memory::MemorySystem;
 use crate::memory::packet::{Packet, RequestKind};
 use crate::mmu::{Mmu, Request};
 
-/// Start of the windows of shared and local memory in generic addresses; 0 when
-/// unknown. And what tells the application's addresses from others'.
+/// The generic addresses of a launch, and what tells the application's addresses from others'.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Windows {
-    pub(crate) shared: u64,
-    pub(crate) local: u64,
-    /// CTAs of a cluster, each of which has a window of shared memory; 1: no clusters.
+    pub(crate) generic: AddressWindows,
+    /// CTAs of a cluster; 1: no clusters.
     pub(crate) cluster: u32,
     /// See [`crate::mmu::address_space::tag`].
     pub(crate) tag: u64,

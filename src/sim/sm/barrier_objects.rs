@@ -298,7 +298,9 @@ impl Sm {
     pub(super) fn release_objects(&mut self, slot: usize, shared_state: &mut SharedState) {
         let Some(cta) = self.ctas[slot].as_ref() else { return };
         let (kernel, seat) = (cta.kernel, cta.seat);
-        if !shared_state.profile(kernel).in_cluster() || !self.stands_still(slot) {
+        let clustered =
+            shared_state.windows(kernel).cluster > 1 || shared_state.profile(kernel).in_cluster();
+        if !clustered || !self.stands_still(slot) {
             return;
         }
         match seat {

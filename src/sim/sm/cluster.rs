@@ -1,7 +1,7 @@
 //! What the CTAs of a cluster do together, as one SM sees it: the barrier of the cluster, the
 //! shared memories of the others, and messages to their barrier objects.
 
-use gpumodel_core::isa::{Effect, ObjectStep, Space};
+use gpumodel_core::isa::ObjectStep;
 use gpumodel_core::units::{Cycle, to_usize};
 
 use crate::config::Machine;
@@ -12,7 +12,7 @@ use crate::sm::Sm;
 use crate::sm::lsu::queue::Route;
 use crate::sm::warp::{Blocked, Warp};
 
-/// Where the rank of a CTA begins in an address of the cluster's shared memories.
+/// Where the rank of a CTA begins in an address of a cluster's shared memories.
 const RANK_BIT: u32 = 24;
 
 /// Figures of [`crate::config::Cluster`], as the SM counts with them.
@@ -40,7 +40,7 @@ impl ClusterParams {
     }
 }
 
-/// The rank in an address of the cluster's shared memories.
+/// The rank in an address of a barrier object, without the window of generic addresses.
 fn rank_of(address: u64) -> u8 {
     address.to_le_bytes()[to_usize(RANK_BIT / 8)]
 }
@@ -114,17 +114,16 @@ impl Sm {
         }
     }
 
-    /// Lanes of the access at hand that go to the shared memory of another CTA of the warp's
-    /// cluster: those of generic addresses with another rank.
-    #[inline]
-    pub(super) fn remote_lanes(&mut self, warp: u16, space: Space, effect: Effect) -> u32 {
-        if space != Space::Shared || effect.space() != Some(Space::Generic) {
-            return 0;
-        }
-        let slot = usize::from(self.warp(warp).cta);
+    /// Lanes of the access at hand, by generic addresses of shared memory, that go to another CTA
+    /// of the warp's cluster.
+    pub(super) fn remote_lanes(&mut self, warp: u16, shared_state: &SharedState) -> u32 {
+        let resident = self.warp(warp);
+        let (slot, kernel) = (usize::from(resident.cta), resident.kernel);
         let Some(seat) = self.seat_of(slot) else { return 0 };
-        let lanes = self.lsu.access.active().filter(|&(_, address)| rank_of(address) != seat.rank);
-        u32::try_from(lanes.count()).unwrap_or(0)
+        let (windows, own) = (shared_state.windows(kernel).generic, u64::from(seat.rank));
+        let lanes = self.lsu.access.active();
+        let remote = lanes.filter(|&(_, address)| windows.rank_of(address) != own);
+        u32::try_from(remote.count()).unwrap_or(0)
     }
 
     /// The way of an access to shared memory of which so many bytes go to other CTAs.

@@ -147,7 +147,7 @@ impl TraceStatistics {
 }
 
 fn in_windows(address: u64, launch: &Launch) -> bool {
-    launch.space_of(address) != Space::Global
+    launch.windows().space_of(address) != Space::Global
 }
 
 /// The part of an opcode before the first dot.

@@ -437,8 +437,7 @@ impl Gpu<'_> {
         let touches = state.touches[to_usize(kernel)]
             .get_or_insert_with(|| Touches::of(self.feed, kernel, &mut self.shared_state));
         let grid = &mut self.dispatcher.grids[to_usize(kernel)];
-        let (ordinal, life) = (grid.started, grid.mean_life().unwrap_or(0));
-        grid.started += 1;
+        let (ordinal, life) = (grid.next_new_cta(), grid.mean_life().unwrap_or(0));
         grid.retired += 1;
         grid.lives += life;
         state.walker.walk(self.feed, (kernel, ordinal), touches, &mut self.shared_state)

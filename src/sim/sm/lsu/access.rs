@@ -17,9 +17,6 @@ use crate::sm::coalesce::{
 use crate::sm::lsu::queue::{Entry, Route};
 use crate::sm::warp::Warp;
 
-/// Bytes of the windows of shared and local memory in generic addresses.
-const WINDOW_BYTES: u64 = 1 << 24;
-
 /// Bytes of a row that each address of a matrix load names.
 const MATRIX_ROW_BYTES: u64 = 16;
 
@@ -49,7 +46,8 @@ impl Sm {
         }
         let space = self.resolve(&decoded, kernel, shared_state);
         let leaves = self.params.leaves_at_any_wait;
-        let remote = self.remote_lanes(warp, space, decoded.effect);
+        let generic = decoded.effect.space() == Some(Space::Generic) && space == Space::Shared;
+        let remote = if generic { self.remote_lanes(warp, shared_state) } else { 0 };
         let resident = self.warp(warp);
         let short = space == Space::Shared && !leaves && remote == 0;
         let target = resident.target(decoded.effect, slot, short, now);
@@ -95,18 +93,8 @@ impl Sm {
             return space;
         }
         shared_state.counts[gpumodel_core::units::to_usize(kernel)].generic_accesses += 1;
-        let windows = shared_state.windows(kernel);
         let address = self.lsu.access.active().next().map_or(0, |(_, address)| address);
-        let inside = |start: u64, windows: u32| {
-            start != 0 && (start..start + u64::from(windows) * WINDOW_BYTES).contains(&address)
-        };
-        if inside(windows.shared, windows.cluster) {
-            Space::Shared
-        } else if inside(windows.local, 1) {
-            Space::Local
-        } else {
-            Space::Global
-        }
+        shared_state.windows(kernel).generic.space_of(address)
     }
 
     /// Cycles in which the data of a load come out of the L1 where it hits: passes over the banks
