@@ -114,7 +114,7 @@ impl Clusters {
     }
 
     /// The CTA of a seat is gone.
-    pub(crate) fn stand_up(&mut self, seat: Seat) {
+    fn stand_up(&mut self, seat: Seat) {
         self.all.get_mut(seat.cluster).members[usize::from(seat.rank)] = None;
         self.clear(seat.cluster);
     }
@@ -176,6 +176,12 @@ impl SharedState {
         self.clusters.all.get_mut(seat.cluster).messages += 1;
         let message = self.clusters.messages.insert(Message { to, kind });
         self.queue.schedule(at, Event::ClusterMessage { message });
+    }
+
+    /// A CTA has ended: those of its cluster that are left may wait for it.
+    pub(crate) fn leave_cluster(&mut self, seat: Seat) {
+        self.check_cluster(seat);
+        self.clusters.stand_up(seat);
     }
 
     /// All warps of a CTA wait: checks, when this cycle's events have come, whether its cluster does.

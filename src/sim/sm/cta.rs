@@ -272,7 +272,7 @@ impl Sm {
     fn retire(&mut self, place: usize, shared_state: &mut SharedState) {
         let cta = self.ctas[place].take().expect("only resident CTAs retire");
         if let Some(seat) = cta.seat {
-            shared_state.clusters.stand_up(seat);
+            shared_state.leave_cluster(seat);
         }
         self.resources.give_back(&cta.need, cta.place);
         let (kernel, started) = (cta.kernel, cta.started + cta.away);
