@@ -32,8 +32,9 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         .does("part of it for injecting and compiling code (published mean)"),
     Parameter::real("relaunch_us", 5.0, 0.0..=1e6)
         .does("microseconds in which the dispatch kernel relaunches workers (assumed)"),
-    Parameter::whole("registers", 4, 0..=128).does(
-        "registers of a thread in addition to the original's (assumed: block index and count)",
+    Parameter::whole("registers", 3, 0..=128).does(
+        "registers of a thread in addition to the original's (assumed: block index in two \
+             dimensions and count; 4: with the task's index)",
     ),
     Parameter::whole("shared", 24, 0..=4096)
         .does("shared bytes of a CTA in addition to the original's (published: listings 1 and 2)"),
