@@ -242,7 +242,8 @@ impl Channel {
             let waiting = [READ, WRITE].map(entry).into_iter().filter(|&(_, at)| at != NONE);
             waiting.min_by_key(|&(_, at)| self.queue.entry(at).sequence)
         };
-        if let Some((kind, entry)) = oldest(|list| list.hit).or_else(|| oldest(|list| list.first())) {
+        if let Some((kind, entry)) = oldest(|list| list.hit).or_else(|| oldest(|list| list.first()))
+        {
             self.banks[bank].held = (kind, entry);
             self.queue.leave(kind, entry);
         }
