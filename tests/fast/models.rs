@@ -158,7 +158,7 @@ fn memory_named_by_files_counts_by_what_is_in_them() {
     };
     let hash = |key: &str, path: &str| {
         let set = [(key.to_owned(), path.to_owned())];
-        models.machine("warped-slicer", &set).unwrap().hash
+        models.machine("warped-slicer-1400", &set).unwrap().hash
     };
     let read = |name: &str| {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models/memory");

@@ -105,6 +105,10 @@ pub struct AppView {
     pub thread_instructions: u64,
     /// Long-memory-latency slot-cycles on each SM.
     pub memory_stall_slots_by_sm: Vec<f64>,
+    /// Slot-cycles on each SM in which accesses that cannot move on keep the load/store queue
+    /// full; without those of stretches that were passed over. With a two-level scheduler also
+    /// those of its full active set.
+    pub load_store_stall_slots_by_sm: Vec<f64>,
     /// Sector requests to L1 and misses.
     pub l1: (u64, u64),
     /// Sector requests to L2 and misses, without those that save and restore the state

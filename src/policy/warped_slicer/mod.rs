@@ -221,8 +221,11 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::real("factor", 1.2, 0.0..=100.0).does(
         "SMs are divided instead where the slowest of K breaks factor / K (section IV: 120 %)",
     ),
-    Parameter::word("scaling", "printed", &["printed", "inverse", "off"])
+    Parameter::word("scaling", "inverse", &["printed", "inverse", "off"])
         .does("psi of eq. 3: CTA_i / CTA_avg - 1 as eq. 4 prints it, CTA_avg / CTA_i - 1, or 0"),
+    Parameter::word("phi", "blocked", &["blocked", "latency"]).does(
+        "phi of eq. 3: slots lost to memory latency, or also those of a load/store unit that memory blocks",
+    ),
     Parameter::word("solver", "water-filling", &["water-filling", "exact"])
         .does("Algorithm 1, or the integer program of eq. 1"),
     Parameter::word("profile", "online", &["online", "offline"])
@@ -270,6 +273,8 @@ struct Rules {
     limits_loss: bool,
     factor: f64,
     scaling: Scaling,
+    /// Slots of a load/store unit that memory blocks count as lost to memory.
+    blocked: bool,
     exact: bool,
     offline: bool,
     ipc_shift: f64,
@@ -291,6 +296,7 @@ impl Rules {
             limits_loss: settings.word("threshold_on") == "loss",
             factor: settings.real("factor"),
             scaling,
+            blocked: settings.word("phi") == "blocked",
             exact: settings.word("solver") == "exact",
             offline: settings.word("profile") == "offline",
             ipc_shift: settings.real("ipc_shift"),

@@ -126,7 +126,7 @@ impl Profile {
     pub(super) fn advance(&mut self, facts: &Facts, view: &View, rules: &Rules) -> bool {
         if let Some(window) = &mut self.window {
             let (subjects, layout) = (&self.subjects, &self.layout);
-            window.add(view, |sm| subjects[layout[sm].0].app);
+            window.add(view, rules.blocked, |sm| subjects[layout[sm].0].app);
         }
         if view.now < self.until {
             return false;
@@ -185,12 +185,17 @@ impl Profile {
 }
 
 impl Window {
-    /// Adds what the subject of each SM did since the last decision.
-    fn add(&mut self, view: &View, subject: impl Fn(usize) -> AppId) {
+    /// Adds what the subject of each SM did since the last decision; with `blocked`, slots in
+    /// which memory blocks the load/store unit wait for memory too.
+    fn add(&mut self, view: &View, blocked: bool, subject: impl Fn(usize) -> AppId) {
         for sm in 0..self.instructions.len() {
             let app = &view.apps[subject(sm).index()];
             self.instructions[sm] += app.warp_instructions_by_sm.get(sm).copied().unwrap_or(0.0);
             self.memory_slots[sm] += app.memory_stall_slots_by_sm.get(sm).copied().unwrap_or(0.0);
+            if blocked {
+                let slots = app.load_store_stall_slots_by_sm.get(sm);
+                self.memory_slots[sm] += slots.copied().unwrap_or(0.0);
+            }
         }
     }
 }

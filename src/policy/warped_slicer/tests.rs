@@ -116,12 +116,17 @@ fn samples_are_scaled_by_memory_stalls() {
     // Speed does not depend on CTAs, but all of it is memory: eq. 3 and 4 say that
     // with CTA_avg = 4.5 each CTA is worth 1/4.5, so that all CTAs are useful.
     let flat: Speed = |_, _| (1.0, 1.0);
-    let (_, _, scaled, _) = settled("warped-slicer:factor=0", &["DXT", "IMG"], flat);
+    let (_, _, scaled, _) =
+        settled("warped-slicer:factor=0:scaling=printed", &["DXT", "IMG"], flat);
     assert_eq!((scaled.quota(ONE, 0), scaled.quota(TWO, 0)), (4, 4));
     let first = scaled.curves()[0].normalized[0].unwrap();
     assert!((first - 0.125).abs() < 1e-9, "{first}");
     let (_, _, plain, _) = settled("warped-slicer:scaling=off", &["DXT", "IMG"], flat);
     assert_eq!((plain.quota(ONE, 0), plain.quota(TWO, 0)), (1, 1), "one CTA is as good");
+    // The inverse: one CTA next to 4.5 had a share of the bandwidth below its own.
+    let (_, _, inverse, _) = settled("warped-slicer:factor=0", &["DXT", "IMG"], flat);
+    assert_eq!((inverse.quota(ONE, 0), inverse.quota(TWO, 0)), (1, 1));
+    assert!((inverse.curves()[0].normalized[7].unwrap() - 0.125).abs() < 1e-9);
 }
 
 #[test]

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::channel::Channel;
+use super::channel::{BankState, Channel, FREE};
 use super::device::CLOSED;
 use super::migration;
 use super::queue::{Entry, KINDS, NONE, READ, WRITE};
@@ -370,6 +370,10 @@ fn update_bank(channel: &mut Channel, bank: usize) {
     channel.candidates.clear(bank);
     let blocked = (channel.refreshing | channel.migrating.banks) >> bank & 1 == 1;
     let open = channel.device.open_row(bank);
+    if channel.banks[bank].held != FREE {
+        add_held(channel, bank, open, blocked);
+        return;
+    }
     if open == CLOSED {
         if !blocked {
             add_openings(channel, bank);
@@ -382,6 +386,19 @@ fn update_bank(channel: &mut Channel, bank: usize) {
     }
     if !blocked && channel.banks[bank].opener == KINDS && may_close(channel, bank) {
         add_closings(channel, bank, open);
+    }
+}
+
+/// The next command for the request that a bank holds.
+fn add_held(channel: &mut Channel, bank: usize, open: u32, blocked: bool) {
+    let BankState { held: (kind, entry), opener, .. } = channel.banks[bank];
+    let guarded = blocked || channel.migrating.guarded >> bank & 1 == 1;
+    if open == CLOSED && !blocked {
+        add(channel, bank, OPENINGS + kind, entry);
+    } else if open == channel.queue.entry(entry).row && (!guarded || opener == kind) {
+        add(channel, bank, ACCESSES + kind, entry);
+    } else if open != CLOSED && !blocked && opener == KINDS {
+        add(channel, bank, CLOSINGS + kind, entry);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::arbiter::{self, COLUMN, Candidates, NextCommand, Pick, ROW, RequestOrder};
 use super::device::{CLOSED, Device};
 use super::migration::MigrationBanks;
-use super::queue::{Entry, KINDS, NONE, Queue, READ, WRITE, WriteDrain};
+use super::queue::{Entry, KINDS, List, NONE, Queue, READ, WRITE, WriteDrain};
 use super::refresh::RefreshTimer;
 use super::{Block, ChannelCounters, Done, Issued, Request};
 use crate::config::{Command, ControllerOptions, MemoryStandard, PagePolicy};
@@ -13,6 +13,9 @@ use gpumodel_core::units::{to_u32, to_u64, to_usize};
 
 /// Requests that may be merged into others or be waiting for their answer from the queue.
 const MAX_ABSORBED: usize = 4096;
+
+/// A bank holds no request.
+pub(super) const FREE: (usize, u32) = (KINDS, NONE);
 
 /// The controller and the device of one channel.
 #[derive(Clone, Debug)]
@@ -87,6 +90,8 @@ impl Shape {
 /// What the controller knows about a bank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BankState {
+    /// Kind and entry of the request that the bank holds, where banks do; `NONE`: it is free.
+    pub(super) held: (usize, u32),
     /// Kind of the request that opened the row and still waits, or [`KINDS`].
     pub(super) opener: usize,
     /// Accesses served from the open row.
@@ -110,7 +115,7 @@ impl Channel {
             refresh,
             options: options.clone(),
             shape: Shape::new(standard),
-            banks: vec![BankState { opener: KINDS, served: 0, used: 0 }; banks],
+            banks: vec![BankState { held: FREE, opener: KINDS, served: 0, used: 0 }; banks],
             busy: 0,
             open: 0,
             refreshing: 0,
@@ -213,6 +218,7 @@ impl Channel {
         let open = self.device.open_row(bank);
         let is_candidate = self.queue.push((bank, kind), request.token, place, open);
         self.busy |= 1 << bank;
+        self.hold_next(bank);
         switches |= self.drain.change(now, self.queue.sizes()) || self.fill_bank_queues();
         if is_candidate || !self.options.row_hit_first {
             self.candidates.stale |= 1 << bank;
@@ -222,6 +228,24 @@ impl Channel {
         } else if self.candidates.stale != 0 && self.wake > now + 1 {
             arbiter::plan(self, now + 1);
             self.sleep(now);
+        }
+    }
+
+    /// A free bank takes its next request, where banks hold one.
+    fn hold_next(&mut self, bank: usize) {
+        let holds = self.options.bank_holds && self.options.bank_queue == 0;
+        if !holds || self.banks[bank].held != FREE {
+            return;
+        }
+        let oldest = |of: fn(&List) -> u32| {
+            let entry = |kind| (kind, of(self.queue.list(bank, kind)));
+            let waiting = [READ, WRITE].map(entry).into_iter().filter(|&(_, at)| at != NONE);
+            waiting.min_by_key(|&(_, at)| self.queue.entry(at).sequence)
+        };
+        if let Some((kind, entry)) = oldest(|list| list.hit).or_else(|| oldest(|list| list.first()))
+        {
+            self.banks[bank].held = (kind, entry);
+            self.queue.leave(kind, entry);
         }
     }
 
@@ -471,7 +495,7 @@ impl Channel {
             self.counters.row_misses += 1;
         }
         let opener = if for_copy { KINDS } else { kind };
-        self.banks[bank] = BankState { opener, served: 0, used: clock };
+        self.banks[bank] = BankState { opener, served: 0, used: clock, ..self.banks[bank] };
         self.open |= 1 << bank;
         self.queue.find_hit(bank, READ, row);
         self.queue.find_hit(bank, WRITE, row);
@@ -519,10 +543,14 @@ impl Channel {
             let Entry { token, touched, .. } = *self.queue.entry(entry);
             done.push(Done { token, clock: end, row_hit: !touched });
             self.queue.serve_one(kind, entry);
+            if self.banks[bank].held == (kind, entry) {
+                self.queue.leave(kind, entry);
+            }
             return;
         }
         let open = self.device.open_row(bank);
         self.queue.remove(bank, kind, entry, open);
+        self.banks[bank].held = FREE;
         if open == CLOSED {
             debug_assert!(matches!(command, Command::ReadClose | Command::WriteClose));
             self.counters.precharges += 1;
@@ -532,6 +560,7 @@ impl Channel {
         if self.queue.is_empty(bank) {
             self.busy &= !(1 << bank);
         }
+        self.hold_next(bank);
         self.finish(entry, write, end, done);
     }
 

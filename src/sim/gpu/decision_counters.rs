@@ -12,6 +12,7 @@ use crate::gpu::app::State;
 #[derive(Clone, Debug, Default)]
 struct Mark {
     by_sm: Vec<StallStack>,
+    blocked_by_sm: Vec<f64>,
     warps: u64,
     threads: u64,
     l1: (u64, u64),
@@ -44,7 +45,8 @@ fn threads(issued: f64, mark: &Mark) -> u64 {
 impl DecisionCounters {
     /// Nothing so far of `apps` applications on `sms` SMs.
     pub(crate) fn new(apps: usize, sms: usize) -> Self {
-        let mark = Mark { by_sm: vec![StallStack::default(); sms], ..Mark::default() };
+        let (by_sm, blocked_by_sm) = (vec![StallStack::default(); sms], vec![0.0; sms]);
+        let mark = Mark { by_sm, blocked_by_sm, ..Mark::default() };
         Self { since: 0, marks: vec![mark; apps], channels: Vec::new() }
     }
 }
@@ -137,6 +139,7 @@ impl Gpu<'_> {
             spans.map(|(to, from)| factor * (to[cause as usize] - from[cause as usize])).collect()
         };
         let warps: Vec<f64> = by_sm(Cause::Issued, width);
+        let blocked = mark.blocked_by_sm.iter().zip(&last.blocked_by_sm);
         let since = |to: (u64, u64), from: (u64, u64)| (to.0 - from.0, to.1 - from.1);
         let kernels = self.kernels_of(app);
         let memory = self.memory_of(app);
@@ -152,6 +155,7 @@ impl Gpu<'_> {
             thread_instructions: threads(warps.iter().sum(), mark),
             warp_instructions_by_sm: warps,
             memory_stall_slots_by_sm: by_sm(Cause::LongMemoryLatency, 1.0),
+            load_store_stall_slots_by_sm: blocked.map(|(to, from)| to - from).collect(),
             l1: since(mark.l1, last.l1),
             l2: since(mark.l2, last.l2),
             l2_merged: mark.l2_merged - last.l2_merged,
@@ -167,7 +171,8 @@ impl Gpu<'_> {
     fn mark(&self, app: usize) -> Mark {
         let id = AppId(to_u16(app));
         let by_sm = (0..self.sms.len()).map(|sm| self.stalls_of(id, sm)).collect();
-        let mut mark = Mark { by_sm, ..Mark::default() };
+        let blocked_by_sm = self.sms.iter().map(|sm| sm.blocked_of(id)).collect();
+        let mut mark = Mark { by_sm, blocked_by_sm, ..Mark::default() };
         for counts in self.shared_state.counts.iter().filter(|counts| counts.app == id) {
             mark.warps += counts.warp_instructions;
             mark.threads += counts.thread_instructions;

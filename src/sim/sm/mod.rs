@@ -132,6 +132,11 @@ impl Sm {
         stalls
     }
 
+    /// Those of them that a full load/store queue or active set takes.
+    pub(crate) fn blocked_of(&self, app: AppId) -> f64 {
+        self.issue.blocked(app)
+    }
+
     /// Accounts the slot-cycles of all schedulers up to now.
     pub(crate) fn account_stalls(&mut self, shared_state: &mut SharedState) {
         self.issue.account(shared_state);

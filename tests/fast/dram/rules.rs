@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use gpumodel::sim::config::{Command, Level, MemoryStandard, PagePolicy, Refresh};
-use gpumodel::sim::dram::Issued;
+use gpumodel::sim::config::{
+    Command, ControllerOptions, Level, MemoryStandard, PagePolicy, Refresh,
+};
+use gpumodel::sim::dram::{Channel, Issued, Request};
 use proptest::prelude::*;
 
 use super::traffic::{Traffic, traffic};
@@ -173,4 +175,33 @@ fn the_checker_detects_a_command_a_clock_early() {
     check_gaps(&standard, &good);
     let early = [issued(1, Command::Activate), issued(14, Command::Read)];
     assert!(std::panic::catch_unwind(|| check_gaps(&standard, &early)).is_err());
+}
+
+/// The kinds of accesses in the order in which one bank serves a read, a write and a read of its
+/// open row.
+fn served(holds: bool) -> Vec<Command> {
+    let models = gpumodel::models();
+    let standard =
+        MemoryStandard::load("warped-slicer-fr-fcfs", &models, &BTreeMap::new()).unwrap();
+    let options = ControllerOptions { bank_holds: holds, ..standard.controller.clone() };
+    let mut channel = Channel::new(&standard, &options);
+    channel.keep_log();
+    for (token, write) in [(0, false), (1, true), (2, false)] {
+        let column = token;
+        let place =
+            Request { token, write, pseudo_channel: 0, bank_group: 0, bank: 0, row: 1, column };
+        assert!(channel.push(0, place));
+    }
+    let mut done = Vec::new();
+    channel.advance(1000, &mut done);
+    assert_eq!(done.len(), 3);
+    let commands = channel.take_log().map(|issued| issued.command);
+    commands.filter(|&command| command != Command::Activate).collect()
+}
+
+#[test]
+fn a_bank_that_holds_a_write_serves_no_read_before_it() {
+    let (read, write) = (Command::Read, Command::Write);
+    assert_eq!(served(false), [read, read, write], "the read needs no turn of the bus");
+    assert_eq!(served(true), [read, write, read]);
 }

@@ -38,14 +38,16 @@ pub(super) fn option_words() -> impl Strategy<Value = Vec<(&'static str, &'stati
         one("read_queue", vec!["2", "16", "64"]),
         one("unified_queue", flags.clone()),
         one("opened_leaves_queue", flags.clone()),
-        one("bank_queue", vec!["0", "0", "3"]),
+        (one("bank_queue", vec!["0", "0", "3"]), one("bank_holds", flags.clone())),
         one("merge", flags.clone()),
         one("posted_writes", flags),
         one("refresh", vec!["none", "all-bank", "per-bank"]),
         one("page_policy", vec!["open", "closed", "timeout"]),
         one("page_timeout", vec!["10", "100"]),
     )
-        .prop_map(|(a, b, c, d, e, f, g, h, i, j, k, l)| vec![a, b, c, d, e, f, g, h, i, j, k, l])
+        .prop_map(|(a, b, c, d, e, f, (g, held), h, i, j, k, l)| {
+            vec![a, b, c, d, e, f, g, held, h, i, j, k, l]
+        })
 }
 
 /// Traffic for any standard: bursts and pauses over few rows, so that hits,

@@ -26,6 +26,9 @@ pub struct ControllerOptions {
     /// scheduler sees; the queues above then hold those behind, and writes move on
     /// when their queue is full or no read is left. 0: it sees the whole queue.
     pub bank_queue: u32,
+    /// A bank that is free takes a request out of the queue, its oldest row hit or else its
+    /// oldest, and serves no other before it. Only with `bank_queue = 0`.
+    pub bank_holds: bool,
     /// Writes are drained once more than this share of `write_queue` is filled.
     pub write_high: f64,
     /// Draining ends below this share, when reads wait.
@@ -89,6 +92,7 @@ impl Default for ControllerOptions {
             unified_queue: false,
             opened_leaves_queue: false,
             bank_queue: 0,
+            bank_holds: false,
             write_high: 0.8,
             write_low: 0.2,
             posted_writes: false,
@@ -102,7 +106,7 @@ impl Default for ControllerOptions {
 }
 
 /// Every key of [`ControllerOptions::set`].
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "scheduler",
     "row_hit_first",
     "hit_cap",
@@ -111,6 +115,7 @@ const KEYS: [&str; 16] = [
     "unified_queue",
     "opened_leaves_queue",
     "bank_queue",
+    "bank_holds",
     "write_high",
     "write_low",
     "posted_writes",
@@ -155,6 +160,7 @@ impl ControllerOptions {
             "unified_queue" => self.unified_queue = word.flag()?,
             "opened_leaves_queue" => self.opened_leaves_queue = word.flag()?,
             "bank_queue" => self.bank_queue = word.count(0, LARGEST_QUEUE)?,
+            "bank_holds" => self.bank_holds = word.flag()?,
             "write_high" => self.write_high = word.share()?,
             "write_low" => self.write_low = word.share()?,
             "posted_writes" => self.posted_writes = word.flag()?,

@@ -160,6 +160,11 @@ impl IssueStage {
         }
     }
 
+    /// Slot-cycles of one application that a full load/store queue or active set takes.
+    pub(in crate::sm) fn blocked(&self, app: AppId) -> f64 {
+        self.schedulers.iter().filter_map(|scheduler| scheduler.blocked.get(app.index())).sum()
+    }
+
     /// Holds the schedulers while memory instructions have all operand collectors.
     #[inline]
     pub(in crate::sm) fn hold(&mut self, held: bool, shared_state: &mut SharedState) {

@@ -18,7 +18,7 @@ pub(in crate::sm) mod stall_accounting;
 mod two_level;
 mod warp_losses;
 
-use gpumodel_core::units::Cycle;
+use gpumodel_core::units::{Cycle, to_usize};
 
 use crate::counters::{KernelCounts, StallStack};
 use crate::sm::scheduler::issue_bandwidth::{Claim, ISSUE, PerResource, RESOURCES};
@@ -55,6 +55,9 @@ pub(in crate::sm) struct Scheduler {
     unshared: bool,
     /// Slot-cycles by cause, of each application that it has met.
     pub(in crate::sm) stalls: Vec<StallStack>,
+    /// Of each application those slot-cycles of a busy resource that its full load/store queue
+    /// or active set takes.
+    pub(in crate::sm) blocked: Vec<f64>,
     /// The cycle of the scheduled completion, [`NEVER`] without one.
     pub(in crate::sm) due: Cycle,
     /// See [`Scheduler::hold`].
@@ -79,6 +82,7 @@ impl Scheduler {
             stale: false,
             unshared: false,
             stalls: Vec::new(),
+            blocked: Vec::new(),
             due: NEVER,
             held: false,
             losses: None,
@@ -121,9 +125,22 @@ impl Scheduler {
         if span > 0.0 && !(self.intervals.is_empty() && self.waiting.is_empty()) {
             let width = self.capacity[ISSUE];
             let lost = self.intervals.book(span, width, &self.waiting, &mut self.stalls, counts);
+            self.book_blocked(lost, counts);
             if let Some(losses) = &mut self.losses {
                 self.intervals.lose(span, width, lost, losses);
             }
+        }
+    }
+
+    /// Books the slot-cycles of warps that cannot issue an access, of which each takes
+    /// `per_warp`.
+    fn book_blocked(&mut self, per_warp: f64, counts: &[KernelCounts]) {
+        for waiting in self.waiting.iter().filter(|waiting| waiting.blocked() > 0) {
+            let app = counts[to_usize(waiting.kernel)].app.index();
+            if self.blocked.len() <= app {
+                self.blocked.resize(app + 1, 0.0);
+            }
+            self.blocked[app] += per_warp * f64::from(waiting.blocked());
         }
     }
 
@@ -223,7 +240,7 @@ impl Scheduler {
             let rate = if claim.rate > 0.0 { f64::from(claim.rate).max(DONE) } else { 1.0 };
             out.push((interval.warp, (-interval.left / rate).clamp(0.0, 1.0 - DONE)));
             let slots = interval.left.max(-1.0) * f64::from(claim.density[ISSUE] / width);
-            let counts = &mut counts[gpumodel_core::units::to_usize(interval.kernel)];
+            let counts = &mut counts[to_usize(interval.kernel)];
             rebook(&mut counts.stalls, slots);
             rebook(of(stalls, counts.app), slots);
             if let Some(losses) = losses {

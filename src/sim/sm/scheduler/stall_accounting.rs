@@ -62,6 +62,11 @@ impl Waiting {
         self.memory + self.barrier + self.resource + self.fetch + self.result
     }
 
+    /// Those that the load/store queue or the active set keeps from issuing.
+    pub(in crate::sm) fn blocked(&self) -> u32 {
+        self.resource
+    }
+
     /// One more waits, or one fewer.
     pub(in crate::sm) fn note(&mut self, wait: Wait, begins: bool) {
         let count = match wait {
