@@ -274,7 +274,7 @@ impl Naive {
             self.counts.write_merges += u64::from(!kept);
             return if kept { Did::Pending } else { Did::Down };
         }
-        if miss == WriteMiss::Fetch && bytes != u32::MAX {
+        if miss == WriteMiss::ThroughAndFetch || miss == WriteMiss::Fetch && bytes != u32::MAX {
             return Did::Fetch;
         }
         let allocates = miss != WriteMiss::Around;

@@ -63,6 +63,12 @@ impl WriteRule {
         self.hit == OnHit::Kept
     }
 
+    /// True when a write goes to the next level where it misses, also where its sectors are
+    /// pending, and does not wait for those.
+    pub(crate) fn passes_misses(self) -> bool {
+        self.miss == WriteMiss::ThroughAndFetch
+    }
+
     /// True when a write to `sectors` of a line, found in this state, sends nothing to the next
     /// level and allocates no way.
     pub(crate) fn absorbs(self, found: Found, sectors: u8) -> bool {
@@ -154,7 +160,7 @@ impl WriteRule {
         counts: &mut CacheCounts,
     ) {
         let back = self.writes_back();
-        if self.miss == WriteMiss::Fetch && bytes != u32::MAX {
+        if self.passes_misses() || self.miss == WriteMiss::Fetch && bytes != u32::MAX {
             stored.fetch |= sectors;
             return;
         }
@@ -162,7 +168,9 @@ impl WriteRule {
         let hits = if self.fetchless_hits { sectors } else { partial };
         let place = match self.miss {
             WriteMiss::Around => None,
-            WriteMiss::Lazy | WriteMiss::Fetch => tags.use_or_allocate(stored.way, line),
+            WriteMiss::Lazy | WriteMiss::Fetch | WriteMiss::ThroughAndFetch => {
+                tags.use_or_allocate(stored.way, line)
+            }
         };
         if place.is_none() && back && self.miss != WriteMiss::Around {
             stored.refused |= sectors;

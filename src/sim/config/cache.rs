@@ -95,6 +95,9 @@ pub enum WriteMiss {
     Lazy,
     /// It takes a way; a sector that it writes in part is fetched to be completed.
     Fetch,
+    /// It goes to the next level, and its sector is fetched into a way, clean, as the old
+    /// write allocation of GPGPU-Sim 3.x does. An L2's.
+    ThroughAndFetch,
 }
 
 /// What a read miss does to the array.

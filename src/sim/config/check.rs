@@ -452,6 +452,10 @@ fn cache_policies(machine: &Machine) -> Vec<String> {
     if machine.l2.cache.write == WritePolicy::LocalWriteBack {
         found.push("l2.cache: `local-write-back`, but only an L1 knows local memory".to_owned());
     }
+    let l1 = &machine.l1.cache;
+    if l1.write_miss == WriteMiss::ThroughAndFetch && contradiction(l1).is_none() {
+        found.push("l1.cache: `through-and-fetch`, but only an L2 has it".to_owned());
+    }
     let (l1, crossbar) = (&machine.l1, &machine.interconnect);
     if l1.bank_bytes != 0 && (!l1.bank_bytes.is_power_of_two() || l1.bank_bytes < 32) {
         found.push(format!("l1.bank_bytes = {}: 0, or a power of two from 32 on", l1.bank_bytes));
@@ -496,12 +500,12 @@ fn without_lines(machine: &Machine) -> Option<&'static str> {
 
 /// Why the write policies of one cache contradict each other, if they do.
 fn contradiction(cache: &Cache) -> Option<&'static str> {
-    use WriteMiss::{Fetch, Lazy};
+    use WriteMiss::{Fetch, Lazy, ThroughAndFetch};
     match (cache.write, cache.write_miss, cache.allocate) {
-        (WritePolicy::WriteEvict, Fetch | Lazy, _) => Some(
+        (WritePolicy::WriteEvict, Fetch | Lazy | ThroughAndFetch, _) => Some(
             "`write-evict` drops what is written, so a write takes no way: write_miss = \"around\"",
         ),
-        (WritePolicy::WriteThrough, Fetch, _) => Some(
+        (WritePolicy::WriteThrough, Fetch | ThroughAndFetch, _) => Some(
             "`write-through` leaves nothing to complete, so a write fetches nothing: write_miss = \
              \"lazy\" or \"around\"",
         ),
@@ -541,7 +545,7 @@ mod tests {
     use crate::config::Models;
 
     const WRITES: [&str; 4] = ["write-through", "write-evict", "write-back", "local-write-back"];
-    const MISSES: [&str; 3] = ["around", "lazy", "fetch"];
+    const MISSES: [&str; 4] = ["around", "lazy", "fetch", "through-and-fetch"];
     const ALLOCATES: [&str; 2] = ["on-miss", "on-fill"];
 
     fn refused(cache: &str, write: &str, miss: &str, allocate: &str) -> Vec<String> {
@@ -568,8 +572,8 @@ mod tests {
             }
         }
         // Through: around, lazy; evict: around; back and local: those and fetch
-        // on a miss. The L2 has no local memory.
-        assert_eq!(taken, (4 + 2 + 5 + 5) + (4 + 2 + 5));
+        // on a miss. The L2 has no local memory, and alone fetches what it passes on.
+        assert_eq!(taken, (4 + 2 + 5 + 5) + (4 + 2 + 5 + 2));
         let wrong = refused("l1.cache", "write-evict", "lazy", "on-miss");
         assert!(wrong[0].contains("write_miss = \"around\""), "{wrong:?}");
         let wrong = refused("l2.cache", "local-write-back", "lazy", "on-miss");

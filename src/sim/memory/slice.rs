@@ -36,10 +36,11 @@ pub(super) struct Outcome {
 /// A request that waits for its sectors.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
-    packet: u32,
+    /// None: a write that went on to the memory, whose line alone is fetched.
+    packet: Option<u32>,
     /// Sectors of the line that it waits for, one bit each.
     sectors: u8,
-    /// It changes the sectors when the data has arrived.
+    /// It writes; one with a packet changes the sectors when the data has arrived.
     writes: bool,
     looked_up: Cycle,
 }
@@ -148,7 +149,7 @@ impl Slice {
         let start = (now << SHIFT).max(self.free_at);
         let at = start >> SHIFT;
         let writes = packet.kind.carries_data();
-        let waiter = Waiter { packet: number, sectors: asked, writes, looked_up: at };
+        let waiter = Waiter { packet: Some(number), sectors: asked, writes, looked_up: at };
         self.write_backs_at = at + 1;
         let mut counted = CacheCounts::default();
         let outcome = match (packet.leg, writes) {
@@ -241,8 +242,17 @@ impl Slice {
         let (answered, refused) = (stored.kept | stored.down, stored.refused);
         let mut outcome = Outcome { answered, refused, ..Outcome::default() };
         let sectors = stored.pending | stored.fetch;
-        if sectors != 0 {
-            self.wait(Waiter { sectors, ..waiter }, packet, stored.way, &mut outcome, counts);
+        if sectors == 0 {
+            return outcome;
+        }
+        let passes = self.rule.passes_misses() && !packet.kind.modifies();
+        let of = waiter.packet.filter(|_| !passes);
+        let waiter = Waiter { packet: of, sectors, ..waiter };
+        self.wait(waiter, packet, stored.way, &mut outcome, counts);
+        if passes {
+            let sent = sectors & !outcome.refused;
+            self.write_down(line, sent, packet.bytes);
+            outcome.answered |= sent;
         }
         outcome
     }
@@ -363,13 +373,14 @@ impl Slice {
         let mut written = 0;
         for (waiter, parts) in released.drain(..) {
             let sectors = waiter.sectors & self.sectors_of_parts(address, parts);
+            let Some(packet) = waiter.packet else { continue };
             let changed = if waiter.writes { sectors & !written } else { 0 };
             written |= changed;
             if changed != 0 && self.rule.complete(&mut self.tags, way, changed) {
                 self.write_down(line, changed, u32::MAX);
             }
             let at = now.max(waiter.looked_up) + 1;
-            answers.push(Arrived { packet: waiter.packet, sectors, at });
+            answers.push(Arrived { packet, sectors, at });
         }
         self.released = released;
     }

@@ -147,6 +147,23 @@ fn writes_of_a_write_through_l2_reach_memory_at_once() {
 }
 
 #[test]
+fn a_store_that_misses_may_go_to_memory_and_fetch_its_line() {
+    let counts = |miss, lines: &[Line]| {
+        let set = [("l2.cache.write", "write-back"), ("l2.cache.write_miss", miss)];
+        let counts = run(&set, lines, 10, 32);
+        (counts.dram_reads, counts.dram_writes, counts.l2.write_hits)
+    };
+    // The first of ten whole lines misses, the others find it, dirty from then on.
+    let store = [store(|_, _, _| (0x1000, 4))];
+    assert_eq!(counts("fetch", &store), (0, 0, 9 * 4));
+    let (fetched, written, hits) = counts("through-and-fetch", &store);
+    assert_eq!(fetched, 4);
+    assert_eq!(written % 4, 0);
+    assert_eq!(written + hits, 10 * 4, "what finds its line on the way goes on as well");
+    assert!(written >= 4);
+}
+
+#[test]
 fn an_atomic_writes_through_when_its_sector_has_arrived() {
     let lines = [memory("RED.E.ADD", None, Some(3), |_, _, _| (0x1000, 0))];
     for (write, miss) in [("write-through", "around"), ("write-evict", "around")] {
