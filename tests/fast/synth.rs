@@ -317,6 +317,17 @@ fn launches_repeat_in_rows_and_rounds() {
 }
 
 #[test]
+fn rounds_may_be_a_scaled_constant() {
+    let head = "description = 'd'\nbehaviour = 'b'\nsource = 's'\nrounds = 'passes'\n\
+                [scaled]\npasses = 8\n";
+    let kernel = "[[kernel]]\nname = 'k'\ngrid = [1]\nblock = [32]\ncode = ['EXIT']\n";
+    for (scale, launches) in [(1.0, 8), (0.25, 2), (0.01, 1)] {
+        let workload = Workload::parse("w", "w.toml", [head, kernel].concat(), scale).unwrap();
+        assert_eq!(workload.kernel_count(), launches);
+    }
+}
+
+#[test]
 fn a_loop_that_all_warps_run_equally_may_contain_a_barrier() {
     let code = "{ loop = 'k', count = '1 + hash(cta, 4)', body = ['BAR.SYNC'] }, 'EXIT'";
     let workload = parse(&small(code)).unwrap();

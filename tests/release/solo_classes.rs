@@ -12,8 +12,18 @@ type Gap = (&'static str, &'static str, &'static str);
 
 /// Models in another class than printed, each explained under "What does not fit" of
 /// `models/workloads/CALIBRATION.md`.
-const GAPS: [Gap; 3] = [
+const GAPS: [Gap; 13] = [
     ("black-scholes", "M M", "H M"),
+    ("ilp-3ds", "MC", "M"),
+    ("ilp-bfs2", "C", "MC"),
+    ("ilp-bp", "MC", "M"),
+    ("ilp-fft", "MC", "M"),
+    ("ilp-hs", "A", "MC"),
+    ("ilp-lps", "MC", "M"),
+    ("ilp-lud", "A", "none"),
+    ("ilp-nn", "A", "none"),
+    ("ilp-sad", "A", "MC"),
+    ("ilp-spmv", "C", "none"),
     ("ugpu-convs", "memory", "compute"),
     ("ugpu-srad", "memory", "compute"),
 ];

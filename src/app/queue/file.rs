@@ -48,6 +48,8 @@ pub(crate) struct QueueFile {
     pub(super) order: Vec<Entry>,
     /// The queues to generate.
     pub(super) generate: Option<Generate>,
+    /// Classes that applications have by the file, whatever is measured of them.
+    pub(super) classes: BTreeMap<String, String>,
     /// Measured slow-downs, by interfering class or application, then by the slowed one.
     pub(super) interference: BTreeMap<String, BTreeMap<String, f64>>,
 }
@@ -120,6 +122,8 @@ struct Raw {
     order: Vec<Entry>,
     generate: Option<Generate>,
     #[serde(default)]
+    classes: BTreeMap<String, String>,
+    #[serde(default)]
     interference: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
@@ -163,6 +167,7 @@ impl QueueFile {
             locations,
             order: raw.order,
             generate: raw.generate,
+            classes: raw.classes,
             interference: raw.interference,
         };
         queue.check().map(|()| queue)
@@ -191,6 +196,7 @@ impl QueueFile {
             Some(generate) => generate.check(MAX_JOBS),
             None => self.check_order(),
         }?;
+        self.check_classes()?;
         self.check_interference()
     }
 
@@ -218,6 +224,23 @@ impl QueueFile {
                 let message =
                     format!("no application {}{hint}; the applications are: {all}", entry.app);
                 return Err(invalid(message).within("app"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_classes(&self) -> Result<(), InvalidValue> {
+        for (app, class) in &self.classes {
+            let invalid = |message: String| {
+                InvalidValue::of("classes", format!("classes.{app}: {message}")).within(app)
+            };
+            if !self.apps.iter().any(|known| known.name == *app) {
+                let hint = did_you_mean(app, self.apps.iter().map(|known| known.name.as_str()));
+                return Err(invalid(format!("no application {app}{hint}")));
+            }
+            if !CLASSES.contains(&class.as_str()) {
+                let classes = CLASSES.join(", ");
+                return Err(invalid(format!("expected a class ({classes}), found {class}")));
             }
         }
         Ok(())

@@ -83,7 +83,14 @@ fn queue_facts(ctx: &RunContext<'_>, file: &QueueFile, solo: &[AppRecord]) -> Qu
     let peaks = peaks(ctx.resolved, ctx.memory);
     let lanes =
         f64::from(u32::try_from(gpumodel_core::units::WARP_LANES).expect("a warp has 32 lanes"));
-    let profiles = solo.iter().map(|row| profile(row, machine.clocks.core_mhz));
+    let given = |name: &str| {
+        let class = file.classes.get(name)?;
+        CLASSES.iter().position(|known| known == class)
+    };
+    let profiles = solo.iter().map(|row| {
+        let profile = profile(row, machine.clocks.core_mhz);
+        Profile { given_class: given(&profile.name), ..profile }
+    });
     QueueFacts {
         sms: machine.dispatch.sms,
         group_size: file.group_size,

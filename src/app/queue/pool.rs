@@ -100,5 +100,6 @@ pub(super) fn profile(row: &AppRecord, core_mhz: f64) -> Profile {
         dram_gb_per_s: gb_per_s(row.dram.bytes()),
         l2_to_l1_gb_per_s: gb_per_s(row.l2.reads * SECTOR_BYTES),
         memory_to_compute: per(memory, compute),
+        given_class: None,
     }
 }

@@ -43,6 +43,10 @@ pub struct Profile {
     pub l2_to_l1_gb_per_s: f64,
     /// Memory instructions over all others (R).
     pub memory_to_compute: f64,
+    /// The class that the user gives it, by its place in Table I of ILP-SMRA; `None`: it
+    /// follows from the metrics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_class: Option<usize>,
 }
 
 /// One place in the queue.

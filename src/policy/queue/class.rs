@@ -148,6 +148,19 @@ impl Rule {
     /// An application that fits none is in the nearest: the one whose worst condition is missed
     /// by the smallest part of its bound, at most 1; of equals the lower in the table.
     pub(super) fn classify(&self, facts: &QueueFacts, place: usize) -> Classified {
+        let measured = self.measure(facts, place);
+        let Some(class) = facts.apps[place].given_class else { return measured };
+        let fits = measured.fits && measured.class == class;
+        let found = CLASSES[measured.class];
+        let reason = match measured.fits {
+            true => format!("given; measured {found}: {}", measured.reason),
+            false => format!("given; {}", measured.reason),
+        };
+        Classified { app: place, class, fits, reason }
+    }
+
+    /// The class by the metrics alone.
+    fn measure(&self, facts: &QueueFacts, place: usize) -> Classified {
         let app = &facts.apps[place];
         let all: Vec<Vec<Condition>> =
             (0..CLASSES.len()).map(|class| self.conditions(class, facts, app)).collect();
@@ -221,6 +234,23 @@ mod tests {
         assert_eq!(fits(30.001, 0.0, 0.0, 0.0), "MC");
         assert_eq!(fits(30.0, 55.001, 0.201, 199.0), "C");
         assert_eq!(fits(5.0, 5.0, 0.199, 200.1), "A");
+    }
+
+    #[test]
+    fn a_given_class_stands_against_the_measured_one() {
+        let app = Profile { dram_gb_per_s: 90.0, given_class: Some(1), ..Profile::default() };
+        let facts = QueueFacts {
+            sms: 60,
+            group_size: 2,
+            peak_dram_gb_per_s: 100.0,
+            peak_ipc: 1000.0,
+            apps: vec![app],
+            jobs: Vec::new(),
+            given: BTreeMap::new(),
+        };
+        let found = Rule::of(&Settings::defaults(PARAMETERS)).classify(&facts, 0);
+        assert_eq!((CLASSES[found.class], found.fits), ("MC", false));
+        assert!(found.reason.starts_with("given; measured M: MB 90"), "{}", found.reason);
     }
 
     #[test]

@@ -265,6 +265,7 @@ mod tests {
                 dram_gb_per_s: dram,
                 l2_to_l1_gb_per_s: l2,
                 memory_to_compute: ratio,
+                given_class: None,
             }
         };
         classes.iter().enumerate().map(app).collect()

@@ -80,12 +80,12 @@ pub(super) fn describe(
 ) -> Result<Description, WorkloadError> {
     let keys = file.root().section(&KEYS)?;
     let seed = keys.integer_or(0, "seed", 0..=i64::MAX)?.cast_unsigned();
-    let rounds = keys.integer_or(1, "rounds", 1..=LAUNCHES)?;
     let mut names = Names::new(seed);
     let (constants, scaled) = (keys.entries("constants")?, keys.entries("scaled")?);
     check_known(given, constants.iter().chain(&scaled)).map_err(WorkloadError::at(keys.place()))?;
     read_constants(&constants, &mut names, None, given)?;
     let scaled = read_constants(&scaled, &mut names, Some(scale), given)?;
+    let rounds = read_rounds(&keys, &names)?;
     let buffers = read_buffers(&keys.entries("buffers")?, &mut names)?;
     let mut budget = Budget::new();
     let kernels = keys.require("kernel")?.items()?;
@@ -108,6 +108,17 @@ pub(super) fn describe(
         buffers,
         kernels,
     })
+}
+
+/// Launches of all kernels in order, which may be an expression over constants.
+fn read_rounds(keys: &Section<'_>, names: &Names) -> Result<i64, WorkloadError> {
+    let Some(entry) = keys.get("rounds") else { return Ok(1) };
+    let rounds = constant(&entry, names)?;
+    if (1..=LAUNCHES).contains(&rounds) {
+        return Ok(rounds);
+    }
+    let what = format!("`rounds` is {rounds}, expected 1 to {LAUNCHES}");
+    Err(WorkloadError::invalid(entry.place(), what))
 }
 
 /// Every constant of `given` is one of the file's.
