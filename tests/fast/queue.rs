@@ -10,7 +10,8 @@ use assert_cmd::Command;
 use gpumodel::report::results::{Analysis, InterferenceRecord, QueueRun};
 use gpumodel::trace::workload::{Compression, Workload, write_folder};
 
-/// An application of each class on `ilp-smra`: its workload model and scale.
+/// An application of each class: its workload model and scale. The second measures M on
+/// `ilp-smra`, so the queues give its class.
 const APPS: [(&str, &str, f64); 4] = [
     ("m", "stream-copy", 0.1),
     ("mc", "layers", 0.1),
@@ -41,7 +42,9 @@ impl Place {
     fn queue(&self, name: &str, size: u32, text: &str) -> String {
         let apps: String = APPS.iter().map(|(app, ..)| format!("{app} = \"{app}\"\n")).collect();
         let path = self.path(name);
-        fs::write(&path, format!("group_size = {size}\n{text}\n[apps]\n{apps}")).unwrap();
+        let classes = "[classes]\nmc = \"MC\"\n";
+        let queue = format!("group_size = {size}\n{text}\n[apps]\n{apps}{classes}");
+        fs::write(&path, queue).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
