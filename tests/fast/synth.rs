@@ -235,8 +235,10 @@ fn read_all(text: &str) -> Vec<(Dim3, Vec<Vec<Record>>)> {
 #[test]
 fn texts_and_streams_agree() {
     for name in gpumodel::trace::workload::names(&gpumodel::models()).into_iter() {
-        // As much of MD5Hash or of UGPU's benchmarks would be millions of instructions.
-        let long = name == "md5hash" || name.starts_with("ugpu-");
+        // As much of these would be millions of instructions.
+        let long = ["attention", "bert", "ilp-", "md5hash", "sgemm", "ugpu-", "ws-m"]
+            .iter()
+            .any(|start| name.starts_with(start));
         let scale = if long { 0.0001 } else { 0.004 };
         let workload = Workload::load_scaled(name, &gpumodel::models(), scale).unwrap();
         for (index, text) in texts(&workload).iter().enumerate() {

@@ -77,7 +77,7 @@ fn committed_samples_survive_in_binary() {
 #[test]
 fn real_traces_survive_in_binary() {
     let Some(reference) = reference() else { return };
-    for folder in ["real", "apps/bfs", "apps/mriq", "generated"] {
+    for folder in ["real", "generated"] {
         for path in traces(&reference.join(folder)) {
             survives(&path, Packing::default());
         }

@@ -202,6 +202,6 @@ fn served(holds: bool) -> Vec<Command> {
 #[test]
 fn a_bank_that_holds_a_write_serves_no_read_before_it() {
     let (read, write) = (Command::Read, Command::Write);
-    assert_eq!(served(false), [read, read, write], "the read needs no turn of the bus");
+    assert_eq!(served(false), [write, read, read], "a write may follow its row sooner");
     assert_eq!(served(true), [read, write, read]);
 }
