@@ -35,13 +35,13 @@ fn store(folder: &Path, name: &str) -> AppName {
 /// The pair under every scaling and under profiles of solo runs.
 fn run(folder: &Path, pair: [&str; 2]) -> Analysis {
     let apps = pair.map(|name| store(folder, name)).to_vec();
-    let sampled = SCALINGS.map(|scaling| format!("warped-slicer:scaling={scaling}"));
+    let sampled = SCALINGS.map(|scaling| format!("warped-slicer:phi=latency:scaling={scaling}"));
     let mut schemes = sampled.to_vec();
     schemes.push(String::from("warped-slicer:profile=offline"));
     let request = AnalyzeRequest {
         schemes,
         until: "cycles=26000".parse().unwrap(),
-        ..AnalyzeRequest::new(apps, "warped-slicer", Path::new("/no/such/folder"))
+        ..AnalyzeRequest::new(apps, "warped-slicer-1400", Path::new("/no/such/folder"))
     };
     analyze(&request, &Unwatched).unwrap()
 }
