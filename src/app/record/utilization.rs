@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn shares_are_work_over_capacity() {
         let mut machine =
-            crate::models(None).unwrap().machine("warped-slicer", &[]).unwrap().machine;
+            crate::models(None).unwrap().machine("warped-slicer-1400", &[]).unwrap().machine;
         machine.dispatch.sms = 2;
         let mut pipe = |name: &str, count, initiation| {
             let unit = machine.units.get_mut(name).unwrap();

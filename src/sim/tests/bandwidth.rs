@@ -172,7 +172,7 @@ fn l1_hits_stream_at_the_rate_of_banks_and_tags() {
 
 #[test]
 fn rows_of_one_bank_cost_its_cycle_time_each() {
-    for name in ["accelsim-qv100", "v100", "ugpu", "warped-slicer"] {
+    for name in ["accelsim-qv100", "v100", "ugpu", "warped-slicer-1400"] {
         let mut resolved = named(name, &[("quirks.no_refresh", "true")]);
         resolved.machine.clocks.dram_mhz = Some(resolved.machine.clocks.core_mhz);
         // Room for all of them in the set that rows may share.

@@ -15,7 +15,7 @@ const MACHINES: [&str; 8] = [
     "v100",
     "a100",
     "h100",
-    "warped-slicer",
+    "warped-slicer-1400",
     "ugpu",
     "titan-xp",
 ];
