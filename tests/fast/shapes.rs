@@ -76,7 +76,9 @@ fn the_four_shapes_of_warped_slicer_show() {
         // Memory: as fast as memory is, far below the units, and more do little harm.
         let (_, streaming) = best(&stream);
         assert!(stream[0] < 0.85 * streaming && stream[2] > 0.87 * streaming, "{shown}");
-        assert!(stream[4] > 0.8 * streaming && streaming < 0.35 * most, "{shown}");
+        // A cycle of 700 MHz has twice the bytes of one of 1400.
+        let share = if machine == "warped-slicer" { 0.35 } else { 0.25 };
+        assert!(stream[4] > 0.8 * streaming && streaming < share * most, "{shown}");
         // L1: the best number of CTAs is neither the smallest nor the largest.
         let (place, peak) = best(&cached);
         assert!(place > 0 && place < 4, "{shown}");

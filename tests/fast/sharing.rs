@@ -98,7 +98,12 @@ fn whole(app: &CoRunApp, alone: &gpumodel::report::results::AppRecord, context: 
             assert!(workers.added_instructions > 0, "{context}: {workers:?}");
         }
     }
-    assert!(app.slowdown.is_finite() && app.slowdown > 0.85, "{context}: {}", app.slowdown);
+    assert!(
+        app.slowdown.is_finite()
+            && app.slowdown > if context.contains("warped-slicer") { 0.85 } else { 0.9 },
+        "{context}: {}",
+        app.slowdown
+    );
     let causes: f64 = app.stall_fractions.values().sum();
     assert!((causes - 1.0).abs() < 1e-3, "{context}: causes sum to {causes}");
     for kernel in &app.kernels {
@@ -135,7 +140,13 @@ fn sound(analysis: &Analysis, slots: u32) {
         assert_eq!((Some(run.makespan_cycles), Some(run.cycles)), (last, last), "{context}");
         // No application waits longer than all of them take alone, plus the cost of sharing;
         // for kernels as short as these a worker's tasks cost as much as the blocks.
-        let most = if run.apps[0].workers.is_some() { 6.0 } else { 1.5 };
+        // Where DRAM banks hold their request, more streams at once open rows more often.
+        let holds = analysis.machine.name.starts_with("warped-slicer");
+        let most = match (run.apps[0].workers.is_some(), holds) {
+            (true, _) => 6.0,
+            (false, true) => 1.5,
+            (false, false) => 1.3,
+        };
         assert!(float(run.cycles) < most * float(sequence), "{context}: {} cycles", run.cycles);
         let shares: f64 = run.apps.iter().map(|app| app.dram_share).sum();
         assert!((shares - 1.0).abs() < 1e-9, "{context}: DRAM shares sum to {shares}");

@@ -197,16 +197,8 @@ mod tests {
 
     const PARAMETERS: &[super::Parameter] = &[ALPHA, BETA, GAMMA, DELTA, EPSILON];
 
-    /// On a machine of 100 GB/s and 1000 instructions per cycle: DRAM and L2 in GB/s,
-    /// R, IPC.
-    fn class(dram: f64, l2: f64, ratio: f64, ipc: f64) -> (Classified, &'static str) {
-        let app = Profile {
-            dram_gb_per_s: dram,
-            l2_to_l1_gb_per_s: l2,
-            memory_to_compute: ratio,
-            ipc,
-            ..Profile::default()
-        };
+    /// The class of `app` on a machine of 100 GB/s and 1000 instructions per cycle.
+    fn classified(app: Profile) -> Classified {
         let facts = QueueFacts {
             sms: 60,
             group_size: 2,
@@ -216,7 +208,19 @@ mod tests {
             jobs: Vec::new(),
             given: BTreeMap::new(),
         };
-        let found = Rule::of(&Settings::defaults(PARAMETERS)).classify(&facts, 0);
+        Rule::of(&Settings::defaults(PARAMETERS)).classify(&facts, 0)
+    }
+
+    /// On that machine: DRAM and L2 in GB/s, R, IPC.
+    fn class(dram: f64, l2: f64, ratio: f64, ipc: f64) -> (Classified, &'static str) {
+        let app = Profile {
+            dram_gb_per_s: dram,
+            l2_to_l1_gb_per_s: l2,
+            memory_to_compute: ratio,
+            ipc,
+            ..Profile::default()
+        };
+        let found = classified(app);
         let name = CLASSES[found.class];
         (found, name)
     }
@@ -239,16 +243,7 @@ mod tests {
     #[test]
     fn a_given_class_stands_against_the_measured_one() {
         let app = Profile { dram_gb_per_s: 90.0, given_class: Some(1), ..Profile::default() };
-        let facts = QueueFacts {
-            sms: 60,
-            group_size: 2,
-            peak_dram_gb_per_s: 100.0,
-            peak_ipc: 1000.0,
-            apps: vec![app],
-            jobs: Vec::new(),
-            given: BTreeMap::new(),
-        };
-        let found = Rule::of(&Settings::defaults(PARAMETERS)).classify(&facts, 0);
+        let found = classified(app);
         assert_eq!((CLASSES[found.class], found.fits), ("MC", false));
         assert!(found.reason.starts_with("given; measured M: MB 90"), "{}", found.reason);
     }
