@@ -100,7 +100,7 @@ fn whole(app: &CoRunApp, alone: &gpumodel::report::results::AppRecord, context: 
     }
     assert!(
         app.slowdown.is_finite()
-            && app.slowdown > if context.contains("warped-slicer") { 0.85 } else { 0.9 },
+            && app.slowdown > if context.contains("on warped-slicer") { 0.85 } else { 0.9 },
         "{context}: {}",
         app.slowdown
     );
