@@ -233,8 +233,7 @@ impl Channel {
 
     /// A free bank takes its next request, where banks hold one.
     fn hold_next(&mut self, bank: usize) {
-        let holds = self.options.bank_holds && self.options.bank_queue == 0;
-        if !holds || self.banks[bank].held != FREE {
+        if !self.options.bank_holds || self.banks[bank].held != FREE {
             return;
         }
         let oldest = |of: fn(&List) -> u32| {

@@ -169,6 +169,9 @@ impl ControllerOptions {
             "page_timeout" => self.page_timeout = word.count(1, u32::MAX)?,
             _ => return self.set_policy(&word),
         }
+        if self.bank_holds && self.bank_queue > 0 {
+            return Err(word.refuse("bank_queue = 0 wherever bank_holds is true"));
+        }
         Ok(())
     }
 
@@ -250,5 +253,15 @@ mod tests {
         let error =
             ControllerOptions::default().set(&Place::new("--set", 0), "hit_cop", "1").unwrap_err();
         assert!(error.to_string().contains("did you mean `hit_cap`"), "{error}");
+    }
+
+    #[test]
+    fn a_bank_that_holds_its_request_has_no_queue() {
+        for [first, then] in [["bank_holds", "bank_queue"], ["bank_queue", "bank_holds"]] {
+            let mut options = ControllerOptions::default();
+            options.set(&Place::new("--set", 0), first, "1").unwrap();
+            let error = options.set(&Place::new("--set", 0), then, "1").unwrap_err().to_string();
+            assert!(error.contains("bank_queue = 0 wherever bank_holds"), "{error}");
+        }
     }
 }
