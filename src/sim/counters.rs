@@ -12,9 +12,9 @@ use crate::memory::packet::{Origin, Packet, RequestKind};
 pub enum Cause {
     /// An instruction issued.
     Issued,
-    /// Warps wait, most of them for memory.
+    /// Warps wait, most of them for memory beyond their SM's shared one.
     LongMemoryLatency,
-    /// Results of arithmetic are not ready.
+    /// Results of arithmetic or of shared memory are not ready.
     ShortRaw,
     /// A unit, the load/store queue or the active set of a two-level scheduler is busy.
     ExecutionResource,

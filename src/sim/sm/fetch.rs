@@ -431,7 +431,7 @@ impl Sm {
         for &warp in &woken {
             let index = self.issue.scheduler_of(warp);
             self.issue.advance(index, shared_state);
-            self.unblock(warp, Blocked::Fetch, shared_state);
+            self.unblock(warp, shared_state);
             self.begin_interval(warp, 0.0, shared_state);
         }
         for index in 0..self.issue.schedulers.len() {

@@ -194,11 +194,11 @@ impl Sm {
             return self.issue.settle(index, shared_state);
         }
         if matches!(blocked, Blocked::Draining | Blocked::Leaving) {
-            self.unblock(warp, blocked, shared_state);
+            self.unblock(warp, shared_state);
             return self.end_warp(warp, shared_state);
         }
         if blocked != Blocked::No {
-            self.unblock(warp, blocked, shared_state);
+            self.unblock(warp, shared_state);
             let kernel = self.warp(warp).kernel;
             let profile = shared_state.profile(kernel);
             let resident =
@@ -263,7 +263,7 @@ impl Sm {
     fn leave_queue(&mut self, warp: u16, shared_state: &mut SharedState) {
         let index = self.issue.scheduler_of(warp);
         self.issue.advance(index, shared_state);
-        self.unblock(warp, Blocked::Queue, shared_state);
+        self.unblock(warp, shared_state);
         self.warp(warp).lead = 0;
         if let IntervalEnd::Access { instruction, slot } = self.warp(warp).interval_end {
             self.issue_access(warp, instruction, slot, shared_state);
@@ -355,20 +355,20 @@ impl Sm {
         let resident = self.warp(warp);
         resident.blocked = blocked;
         let kernel = resident.kernel;
-        let long = resident.waits_long();
-        self.issue.schedulers[index].note_wait(warp, kernel, cause(blocked), true);
+        let (long, wait) = (resident.waits_long(), cause(resident));
+        self.issue.schedulers[index].note_wait(warp, kernel, wait, true);
         if long {
             self.issue.schedulers[index].leave(warp);
         }
     }
 
-    fn unblock(&mut self, warp: u16, blocked: Blocked, shared_state: &mut SharedState) {
+    fn unblock(&mut self, warp: u16, shared_state: &mut SharedState) {
         self.charge(warp, shared_state);
         let index = self.issue.scheduler_of(warp);
         let resident = self.warp(warp);
+        let (kernel, wait) = (resident.kernel, cause(resident));
         resident.blocked = Blocked::No;
-        let kernel = resident.kernel;
-        self.issue.schedulers[index].note_wait(warp, kernel, cause(blocked), false);
+        self.issue.schedulers[index].note_wait(warp, kernel, wait, false);
     }
 
     /// A warp's access is done: wakes the warp when that was what it waited for.
@@ -405,8 +405,11 @@ impl Sm {
     }
 }
 
-fn cause(blocked: Blocked) -> Wait {
-    match blocked {
+/// Why `warp` waits. A load from its SM's shared memory is a short wait, as in GPGPU-Sim, whose
+/// long operations are loads of other spaces (`Scoreboard::reserveRegister`).
+fn cause(warp: &Warp) -> Wait {
+    match warp.blocked {
+        Blocked::Load(_) if !warp.waits_long() => Wait::Result,
         Blocked::Queue => Wait::Resource,
         Blocked::Barrier(_) | Blocked::Object => Wait::Barrier,
         Blocked::Result => Wait::Result,

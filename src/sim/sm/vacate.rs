@@ -209,7 +209,7 @@ impl Sm {
             | Blocked::Result => Next::Settled,
         };
         if blocked != Blocked::No {
-            self.unblock(warp, blocked, shared_state);
+            self.unblock(warp, shared_state);
         }
         self.warp(warp).next = next;
         self.block(warp, Blocked::Stopped);
@@ -291,7 +291,7 @@ impl Sm {
         let members = self.members(slot);
         let cta = self.ctas[slot].take().expect("a CTA that leaves is resident");
         for &warp in &members {
-            self.unblock(warp, Blocked::Stopped, shared_state);
+            self.unblock(warp, shared_state);
         }
         let warps = members.iter().filter_map(|&warp| self.warps[usize::from(warp)].take());
         let warps = warps.collect();
@@ -355,7 +355,7 @@ impl Sm {
         for &warp in members {
             let index = self.issue.scheduler_of(warp);
             self.issue.advance(index, shared_state);
-            self.unblock(warp, Blocked::Stopped, shared_state);
+            self.unblock(warp, shared_state);
             let resident = self.warp(warp);
             resident.lead = 0;
             let age = resident.age;

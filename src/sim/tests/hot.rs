@@ -75,6 +75,20 @@ fn a_wait_for_memory_is_charged_to_the_load_and_a_barrier_to_itself() {
 }
 
 #[test]
+fn a_wait_for_shared_memory_is_a_short_one_and_for_other_memory_a_long_one() {
+    let resolved = translating("v100", &[]);
+    let waits = |load: Line| {
+        let body = [load, line("FADD", Some(2), Some(4))];
+        let stalls = Script::new(&resolved, &body, 50, 1, 32).run(&resolved).kernels[0].stalls;
+        [Cause::ShortRaw, Cause::LongMemoryLatency].map(|cause| stalls[cause as usize])
+    };
+    let [short, long] = waits(memory("LDS", Some(4), Some(2), |_, _, _| (0, 4)));
+    assert!(short > 10.0 * long, "shared memory: {short} short, {long} long");
+    let [short, long] = waits(memory("LDG.E", Some(4), Some(2), |_, _, _| (0x1000, 4)));
+    assert!(long > 10.0 * short, "global memory: {short} short, {long} long");
+}
+
+#[test]
 fn a_loop_that_is_taken_together_charges_its_own_instructions() {
     let body = [line("FADD", Some(5), Some(5)), line("FADD", Some(5), Some(5))];
     let resolved = translating("v100", &[]);

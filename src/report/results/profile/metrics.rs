@@ -94,7 +94,7 @@ const STALL_FAMILIES: [(&str, &str); 5] = [
 /// no stalls of the scheduler; `sleeping` and `misc` have no counterpart.
 const STALL_REASONS: &[(&str, Quantity)] = &[
     ("long_scoreboard", Q::LongMemoryStalls),
-    ("short_scoreboard", Q::LongMemoryStalls),
+    ("short_scoreboard", Q::ShortRawStalls),
     ("drain", Q::LongMemoryStalls),
     ("membar", Q::LongMemoryStalls),
     ("imc_miss", Q::LongMemoryStalls),

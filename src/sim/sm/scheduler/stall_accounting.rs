@@ -8,7 +8,7 @@ use crate::sm::scheduler::issue_bandwidth::{Claim, ISSUE};
 /// Why a warp has nothing to issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sm) enum Wait {
-    /// An outstanding access.
+    /// An outstanding access beyond the SM's shared memory.
     Memory,
     /// A barrier.
     Barrier,
@@ -16,7 +16,7 @@ pub(in crate::sm) enum Wait {
     Resource,
     /// Its next instructions.
     Fetch,
-    /// A result of a unit.
+    /// A result of a unit or of shared memory.
     Result,
 }
 
