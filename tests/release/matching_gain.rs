@@ -81,8 +81,11 @@ impl Record {
         NAMES.iter().position(|name| *name == found.class).unwrap()
     }
 
+    /// The queues under `scheme`, whatever its parameters.
     fn of(&self, scheme: &str) -> impl Iterator<Item = &Queue> {
-        self.queues.iter().filter(move |queue| queue.scheme == scheme)
+        let known = self.queues.iter().any(|queue| queue.scheme() == scheme);
+        assert!(known, "the record has no queue under {scheme}");
+        self.queues.iter().filter(move |queue| queue.scheme() == scheme)
     }
 
     fn alone(&self, app: &str) -> u64 {
@@ -92,12 +95,17 @@ impl Record {
     /// Cycles of every group that ran on even shares, by its members.
     fn times(&self) -> HashMap<Members, u64> {
         let even =
-            self.queues.iter().filter(|queue| ["even-queue", "ilp"].contains(&&*queue.scheme));
+            self.queues.iter().filter(|queue| ["even-queue", "ilp"].contains(&queue.scheme()));
         even.flat_map(Queue::members).collect()
     }
 }
 
 impl Queue {
+    /// The scheme's name, without parameters.
+    fn scheme(&self) -> &str {
+        self.scheme.split(':').next().unwrap_or_default()
+    }
+
     fn members(&self) -> impl Iterator<Item = (Members, u64)> + '_ {
         self.groups.iter().map(|group| {
             let mut apps: Members =
@@ -171,7 +179,7 @@ fn percent(before: f64, after: f64) -> f64 {
 
 const NAMES: [&str; 4] = ["M", "MC", "C", "A"];
 const DISTRIBUTIONS: [&str; 5] = ["equal", "M", "MC", "C", "A"];
-const SCHEMES: [&str; 4] = ["even-queue", "profile-based", "ilp", "ilp-smra:first=1875:t_c=3750"];
+const SCHEMES: [&str; 4] = ["even-queue", "profile-based", "ilp", "ilp-smra"];
 /// The least and the largest slow-down of pairs of classes for which none is printed: those
 /// of the printed ones.
 const OPEN: [f64; 2] = [1.06, 2.05];
