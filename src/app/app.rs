@@ -177,7 +177,7 @@ pub fn default_name(path: &Path) -> String {
 
 /// What a user should know of a store whose source had so many damaged files.
 pub(super) fn skipped(files: u64) -> String {
-    let files = counted(files, "damaged trace file");
+    let files = gpumodel_core::units::counted(files, "damaged trace file");
     format!("skipped {files}; results are those of the others alone")
 }
 

@@ -126,7 +126,7 @@ fn report(done: &ConvertReport) {
         alert(format_args!("warning: {}", skipped(done.skipped)));
     }
     let ConvertReport { kernels, left_out, text_bytes, source_bytes, store_bytes, .. } = done;
-    let kernels = counted(*kernels, "kernel");
+    let kernels = counted(to_u64(*kernels), "kernel");
     message(format_args!(
         "{kernels}, {left_out} left out: {text_bytes} bytes of text, {source_bytes} as stored, \
          {store_bytes} in the store"

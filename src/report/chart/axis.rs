@@ -12,6 +12,8 @@ const MOST: f64 = 1e30;
 
 /// A scale from 0 ends at most at so many times its largest value where finer steps help.
 const ROOM: f64 = 1.25;
+/// Those are so many at most.
+const STEPS: f64 = 6.1;
 
 /// Values nearer to zero than this are drawn as this near on a logarithmic scale.
 const LEAST: f64 = 1e-30;
@@ -43,7 +45,9 @@ impl Scale {
         let high = if high > 0.0 { high } else { 1.0 };
         let end = |step: f64| (high / step - 1e-9).ceil() * step;
         let coarse = round_step(high / 4.0);
-        let step = if end(coarse) > ROOM * high { round_step(0.4 * coarse) } else { coarse };
+        let fine = round_step(0.4 * coarse);
+        let better = end(coarse) > ROOM * high && end(fine) / fine <= STEPS;
+        let step = if better { fine } else { coarse };
         Self { step: Some(step), ..Self::linear(0.0, end(step), from, to) }
     }
 
@@ -303,6 +307,10 @@ mod tests {
             scale.ticks().into_iter().map(|(_, label)| label).collect()
         };
         assert_eq!(labels(Scale::from_zero(0.93, 0.0, 100.0)), ["0", "0.5", "1"]);
+        let scale = Scale::from_zero(2.05, 0.0, 100.0);
+        assert_eq!(labels(scale), ["0", "0.5", "1", "1.5", "2", "2.5"], "not up to 3");
+        let scale = Scale::from_zero(1.55, 0.0, 100.0);
+        assert_eq!(labels(scale), ["0", "0.5", "1", "1.5", "2"], "finer ones are too many");
         assert_eq!(labels(Scale::log(0.5, 2e5, 0.0, 1.0)), ["1", "10", "100", "1k", "10k", "100k"]);
         assert_eq!(labels(Scale::log(8.0, 60.0, 0.0, 1.0)), ["10", "20", "50"]);
         let narrow = Scale::linear(0.91, 1.13, 0.0, 1.0);

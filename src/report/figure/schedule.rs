@@ -104,7 +104,7 @@ impl<'a> Names<'a> {
         if !self.lettered.is_empty() {
             let known = self.lettered.iter().take(KEY);
             let reported: Vec<String> =
-                known.map(|&place| format!("{} {}", letters(place), self.names[place])).collect();
+                known.map(|&place| format!("{}={}", letters(place), self.names[place])).collect();
             let left = self.lettered.len().saturating_sub(KEY);
             let more = if left > 0 { format!("; {left} more") } else { String::new() };
             layout.note(&format!("Above bars: {}{more}.", reported.join(", ")));

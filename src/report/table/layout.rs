@@ -127,13 +127,14 @@ pub fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut all = String::with_capacity(text.len());
     for line in text.lines() {
-        wrap_line(&mut all, line, width);
+        wrap_line(&mut all, line, width, INDENT);
         all.push('\n');
     }
     all
 }
 
-fn wrap_line(all: &mut String, line: &str, width: usize) {
+/// Adds `line`; what follows a break is indented by `hanging` characters more.
+pub(super) fn wrap_line(all: &mut String, line: &str, width: usize, hanging: usize) {
     if length(line) <= width {
         all.push_str(line);
         return;
@@ -146,7 +147,7 @@ fn wrap_line(all: &mut String, line: &str, width: usize) {
         let more = length(word);
         if place > 0 && used + 1 + more > width {
             all.push('\n');
-            used = indent + INDENT;
+            used = indent + hanging;
             all.extend(std::iter::repeat_n(' ', used));
         } else if place > 0 {
             all.push(' ');
@@ -213,6 +214,19 @@ mod tests {
             least.ends_with("left out (a wider terminal or --csv has them): share of peak\n"),
             "{least}"
         );
+    }
+
+    #[test]
+    fn words_stay_whole_before_short_ones_have_room_to_spare() {
+        let row = ["warped-slicer", "minimum speedup"].map(str::to_owned).to_vec();
+        let table = Table::of_texts(["scheme", "by"], [row]).left(&[0, 1]);
+        let lines = "  scheme         by\n  warped-slicer  minimum\n                 speedup\n";
+        assert_eq!(table.terminal(Some(24)), lines);
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        assert_eq!(wrapped("it takes 1.9 % of it", Some(13)), "it takes\n  1.9 % of it\n");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Markdown in a terminal of some width, as far as the guide uses it: paragraphs and lists break
 //! between words, tables are laid out as all others, code stands as it is.
 
-use super::{Table, wrapped};
+use super::Table;
+use super::layout::wrap_line;
 
 /// Left of code.
 const CODE: &str = "    ";
@@ -10,9 +11,7 @@ const CODE: &str = "    ";
 /// it is.
 #[must_use]
 pub fn markdown(text: &str, width: Option<usize>) -> String {
-    if width.is_none() {
-        return text.to_owned();
-    }
+    let Some(wide) = width else { return text.to_owned() };
     let mut all = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -26,7 +25,9 @@ pub fn markdown(text: &str, width: Option<usize>) -> String {
             }
             all += &table(rows).terminal(width);
         } else {
-            all += &wrapped(&format!("{}\n", without_links(line)), width);
+            let item = line.trim_start().starts_with(['-', '*', '1', '2', '3', '4', '5']);
+            wrap_line(&mut all, &without_links(line), wide, if item { 2 } else { 0 });
+            all.push('\n');
         }
     }
     all
@@ -86,13 +87,13 @@ fn next_link(line: &str) -> Option<(&str, &str, &str, &str)> {
 mod tests {
     use super::{markdown, without_links};
 
-    const TEXT: &str = "# Title\n\nA sentence of several words.\n\n```sh\na command --with=many \
+    const TEXT: &str = "# Title\n\nA sentence of several words.\n\n- a first item of a list\n\n```sh\na command --with=many \
                         --options=of some length\n```\n\n| key | means |\n|---|---|\n| `a\\|b` | \
                         either of both |\n";
 
     #[test]
     fn text_breaks_between_words_and_code_stands() {
-        let lines = "# Title\n\nA sentence of\n  several words.\n\n    a command --with=many \
+        let lines = "# Title\n\nA sentence of\nseveral words.\n\n- a first item of\n  a list\n\n    a command --with=many \
                      --options=of some length\n\n  key    means\n  `a|b`  either of\n         both\n";
         assert_eq!(markdown(TEXT, Some(18)), lines);
         assert_eq!(markdown(TEXT, None), TEXT);
