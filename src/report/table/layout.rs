@@ -113,7 +113,7 @@ pub(super) fn terminal(of: &Table, width: Option<usize>) -> String {
 }
 
 /// A space at which no line breaks.
-const NO_BREAK: char = '\u{a0}';
+pub(super) const NO_BREAK: char = '\u{a0}';
 
 /// A cell's text, in which the sign of percent stays with its number.
 fn unbroken(cell: &super::Cell) -> String {

@@ -2,10 +2,12 @@
 //! between words, tables are laid out as all others, code stands as it is.
 
 use super::Table;
-use super::layout::wrap_line;
+use super::layout::{NO_BREAK, wrap_line};
 
 /// Left of code.
 const CODE: &str = "    ";
+/// Code of so many characters in a table does not break.
+const CODE_IN_LINE: usize = 22;
 
 /// `text` in lines of at most `width` characters, as far as code and long words allow; `None`: as
 /// it is.
@@ -25,12 +27,17 @@ pub fn markdown(text: &str, width: Option<usize>) -> String {
             }
             all += &table(rows).terminal(width);
         } else {
-            let item = line.trim_start().starts_with(['-', '*', '1', '2', '3', '4', '5']);
-            wrap_line(&mut all, &without_links(line), wide, if item { 2 } else { 0 });
+            wrap_line(&mut all, &without_links(line), wide, if is_item(line) { 2 } else { 0 });
             all.push('\n');
         }
     }
     all
+}
+
+/// Whether `line` is an item of a list.
+fn is_item(line: &str) -> bool {
+    let (mark, _) = line.trim_start().split_once(' ').unwrap_or_default();
+    mark == "-" || mark.strip_suffix('.').is_some_and(|number| number.parse::<u8>().is_ok())
 }
 
 fn is_row(line: &str) -> bool {
@@ -40,7 +47,18 @@ fn is_row(line: &str) -> bool {
 /// The cells of a row: `\|` is a character of one.
 fn cells(line: &str) -> Vec<String> {
     let line = line.trim().trim_start_matches('|').trim_end_matches('|').replace("\\|", "\u{0}");
-    line.split('|').map(|cell| without_links(cell.trim()).replace('\u{0}', "|")).collect()
+    line.split('|')
+        .map(|cell| whole_code(&without_links(cell.trim()).replace('\u{0}', "|")))
+        .collect()
+}
+
+/// `cell` without breaks in short pieces of code.
+fn whole_code(cell: &str) -> String {
+    let part = |(place, part): (usize, &str)| match place % 2 {
+        1 if part.len() <= CODE_IN_LINE => part.replace(' ', &NO_BREAK.to_string()),
+        _ => part.to_owned(),
+    };
+    cell.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
 }
 
 /// Rows below a header and a rule.
@@ -87,15 +105,44 @@ fn next_link(line: &str) -> Option<(&str, &str, &str, &str)> {
 mod tests {
     use super::{markdown, without_links};
 
-    const TEXT: &str = "# Title\n\nA sentence of several words.\n\n- a first item of a list\n\n```sh\na command --with=many \
-                        --options=of some length\n```\n\n| key | means |\n|---|---|\n| `a\\|b` | \
-                        either of both |\n";
+    const TEXT: &str = "# Title
+
+A sentence of several words.
+
+- a first item of a list
+
+**Bold** words are no item.
+
+```sh
+a command --with=many --options=of some length
+```
+
+| key | means |
+|---|---|
+| `a\\|b c` | either of both |
+";
+
+    const LINES: &str = "# Title
+
+A sentence of
+several words.
+
+- a first item of
+  a list
+
+**Bold** words are
+no item.
+
+    a command --with=many --options=of some length
+
+  key      means
+  `a|b c`  either
+           of both
+";
 
     #[test]
     fn text_breaks_between_words_and_code_stands() {
-        let lines = "# Title\n\nA sentence of\nseveral words.\n\n- a first item of\n  a list\n\n    a command --with=many \
-                     --options=of some length\n\n  key    means\n  `a|b`  either of\n         both\n";
-        assert_eq!(markdown(TEXT, Some(18)), lines);
+        assert_eq!(markdown(TEXT, Some(18)), LINES);
         assert_eq!(markdown(TEXT, None), TEXT);
     }
 
