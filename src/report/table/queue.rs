@@ -210,10 +210,9 @@ fn pattern_rows(queue: &str, matching: &MatchingRecord, names: &[&str]) -> Secti
         title: format!("Patterns of {queue}{when} ({})", names.join(", ")),
         table: table(&columns, patterns),
         notes: vec![
-            format!(
-                "counts: of applications of {}; efficiency: of a group, by the slow-downs; groups: \
-                 that are formed (P_k, e_k and L_k of ILP-SMRA)",
-                matching.classes.join(", ")
+            String::from(
+                "counts: applications by class; efficiency: of such a group; groups: how many \
+                 (P_k, e_k and L_k of ILP-SMRA)",
             ),
             format!("{used} of {all} patterns are used; waiting: {}", waiting.join(", ")),
             format!("sum of efficiencies {:.4}; {}", matching.objective, matching.reason),
