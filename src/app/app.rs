@@ -177,7 +177,8 @@ pub fn default_name(path: &Path) -> String {
 
 /// What a user should know of a store whose source had so many damaged files.
 pub(super) fn skipped(files: u64) -> String {
-    format!("{files} damaged trace file(s) were skipped; results are those of the others alone")
+    let files = gpumodel_core::units::counted(files, "damaged trace file");
+    format!("skipped {files}; results are those of the others alone")
 }
 
 /// An application ready to run.

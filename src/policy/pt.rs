@@ -5,7 +5,7 @@ use gpumodel_core::contract::{
     AddedCode, DispatchOrder, Facts, KernelFacts, LawBroken, Persistent, Plan, PlanDraft,
     ProbeResult, Resize, Touch, Word,
 };
-use gpumodel_core::units::AppId;
+use gpumodel_core::units::{AppId, counted};
 
 use super::solo::at_most;
 use super::solve::Amount;
@@ -58,7 +58,7 @@ impl Scheme for Pt {
         let apps = shares::in_arrival_order(facts);
         let workers = match self.ctas {
             0 => String::from("as many workers of each kernel as fit"),
-            _ => format!("{ctas} workers of each kernel on every SM"),
+            _ => format!("{} of each kernel on every SM", counted(ctas.into(), "worker")),
         };
         Plan::new(
             facts,

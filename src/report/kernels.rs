@@ -260,13 +260,11 @@ pub(crate) const ROUNDING: f64 = 5e-4;
 
 /// The causes of stalls by name: a cause's place gives its colour and hatch, the same in
 /// every figure.
-const CAUSES: [&str; 5] = [
-    "barrier",
-    "execution_resource",
-    "instruction_buffer_empty",
-    "long_memory_latency",
-    "short_raw",
-];
+const CAUSES: [&str; 5] =
+    ["barrier", "execution_resource", "instruction_buffer_empty", "long_memory_latency", SHORT_RAW];
+
+/// The key of slots in which every warp waits for a result of arithmetic: read after write.
+const SHORT_RAW: &str = "short_raw";
 
 fn fill_of(cause: &str) -> Fill {
     let place = CAUSES.iter().position(|known| *known == cause);
@@ -319,7 +317,11 @@ pub(crate) const NO_CTA: &str = "no CTA";
 
 /// `cause` as tables and figures show it.
 pub(crate) fn cause_words(cause: &str) -> String {
-    if cause == IDLE { NO_CTA.to_owned() } else { cause.replace('_', " ") }
+    match cause {
+        IDLE => NO_CTA.to_owned(),
+        SHORT_RAW => "short RAW".to_owned(),
+        cause => cause.replace('_', " "),
+    }
 }
 
 /// The share of slot-cycles of SMs without a warp; `None` of an empty stack.

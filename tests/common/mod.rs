@@ -7,6 +7,7 @@ pub(crate) mod packing;
 pub(crate) mod program;
 pub(crate) mod rendering;
 pub(crate) mod skip;
+pub(crate) mod small_files;
 pub(crate) mod sweep_place;
 
 use std::path::{Path, PathBuf};

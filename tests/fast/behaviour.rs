@@ -129,7 +129,7 @@ fn quiet_is_quiet_verbose_tells_more_and_pipes_get_no_colour() {
         assert!(code == Some(0) && !said.contains('\u{1b}'), "{said}");
         said
     };
-    assert!(convert(&[]).contains("1 kernel(s)"));
+    assert!(convert(&[]).contains("1 kernel,"));
     assert_eq!(convert(&["--quiet"]), "");
     assert!(convert(&["--verbose"]).contains("ended after "));
     let (code, _, said) = run(&root, &["inspect", "none", "-q"]);

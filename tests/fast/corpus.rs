@@ -1,24 +1,41 @@
 //! Is every committed case of bad input refused with the expected words?
 //!
-//! `data/hostile` has one file per case, named after it; its `outcomes.txt` has the
-//! output of each conversion.
+//! `data/hostile.txt` has one file per case, named after it; `data/hostile-outcomes.txt` has
+//! the output of each conversion.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert};
+use tempfile::TempDir;
 
-pub(crate) fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/hostile")
+use crate::common::small_files::{small_files, unpack};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// The cases by name.
-pub(crate) fn cases() -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
-    let mut cases: Vec<PathBuf> = entries.filter(|path| path.extension().is_none()).collect();
-    cases.sort();
-    cases
+/// The cases, with their names.
+pub(crate) fn cases() -> Vec<(String, Vec<u8>)> {
+    small_files(&fs::read_to_string(data("hostile.txt")).unwrap())
+}
+
+/// The cases as files.
+struct Cases(TempDir);
+
+impl Cases {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        unpack(&data("hostile.txt"), folder.path());
+        Self(folder)
+    }
+
+    /// Each case with its file, by name.
+    fn paths(&self) -> Vec<(String, PathBuf)> {
+        let name = |(name, _): (String, Vec<u8>)| (name.clone(), self.0.path().join(name));
+        cases().into_iter().map(name).collect()
+    }
 }
 
 /// The output of a conversion of the file, warnings last; paths are only names.
@@ -39,7 +56,8 @@ fn outcome(path: &Path) -> String {
             error.to_string()
         }
     };
-    let said = said.replace(&format!("{}/", folder().display()), "");
+    let folder = path.parent().unwrap();
+    let said = said.replace(&format!("{}/", folder.display()), "");
     // The list of all formats is longer with every new one.
     let places = (said.find("expected an Accel-Sim trace, which"), said.find(", found"));
     match places {
@@ -51,20 +69,18 @@ fn outcome(path: &Path) -> String {
 #[test]
 fn every_case_ends_as_it_is_written() {
     let mut found = String::new();
-    for path in cases() {
-        assert!(fs::metadata(&path).unwrap().len() < 600, "{}", path.display());
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    for (name, path) in Cases::new().paths() {
+        assert!(fs::metadata(&path).unwrap().len() < 600, "{name}");
         writeln!(found, "{name}\n    {}", outcome(&path)).unwrap();
     }
-    let expected = fs::read_to_string(folder().join("outcomes.txt")).unwrap_or_default();
+    let expected = fs::read_to_string(data("hostile-outcomes.txt")).unwrap_or_default();
     assert!(found == expected, "{found}");
 }
 
 #[test]
 fn every_refusal_names_its_file_and_its_place() {
-    for path in cases() {
+    for (name, path) in Cases::new().paths() {
         let said = outcome(&path);
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let placed = said.contains(": expected ") && said.starts_with(&name);
         let other = said.contains("instruction(s)") || said.starts_with("nothing to convert");
         // A list may lead to the file that is wrong.

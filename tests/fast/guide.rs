@@ -1,5 +1,6 @@
 //! Does `gpumodel guide` show its topics and refuse others, and do shells get completions?
 
+use assert_cmd::Command;
 use gpumodel::app::guide::{PAGES, TOPICS};
 
 use crate::common::program::{gpumodel, stderr, stdout};
@@ -21,6 +22,23 @@ fn with_a_topic_it_prints_its_markdown() {
     let schemes = stdout(&gpumodel(&["guide", "schemes"]).success());
     let topic = TOPICS.iter().find(|topic| topic.name == "schemes").unwrap();
     assert_eq!(schemes, topic.text);
+}
+
+#[test]
+fn guide_and_help_fit_a_terminal_and_stand_whole_in_a_pipe() {
+    let shown = |words: &[&str], columns: Option<&str>| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("gpumodel"));
+        command.env_remove("COLUMNS").envs(columns.map(|columns| ("COLUMNS", columns)));
+        stdout(&command.args(words).assert().success())
+    };
+    let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
+    let code = |line: &&str| line.starts_with("    ");
+    for words in [&["plot", "--help"][..], &["guide", "sharing"], &["guide", "hotspots"]] {
+        let narrow = shown(words, Some("70"));
+        let prose: Vec<&str> = narrow.lines().filter(|line| !code(line)).collect();
+        assert!(widest(&prose.join("\n")) <= 70, "{words:?}: {narrow}");
+        assert!(widest(&shown(words, None)) > 100, "{words:?}");
+    }
 }
 
 #[test]

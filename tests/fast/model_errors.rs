@@ -77,7 +77,9 @@ fn a_missing_key_and_an_unknown_name_are_reported() {
     fs::write(&file, "description = \"bare\"\nisa = \"volta\"\n").unwrap();
     let models = gpumodel::models();
     let found = models.machine(file.to_str().unwrap(), &[]).unwrap_err().to_string();
-    assert!(found.contains("bare.toml:1: `clocks` is missing"), "{found}");
+    let missing =
+        "bare.toml:1: `clocks` is missing; what a machine does not say comes from its base";
+    assert!(found.contains(missing), "{found}");
     let found = models.machine("v10", &[]).unwrap_err().to_string();
     assert!(
         found.starts_with("no `v10` in models/gpus; did you mean `v100`?; known: a100"),

@@ -323,7 +323,7 @@ fn a_dry_run_lists_done_cells_and_predicts_from_their_times() {
     let (code, said) = place.sweep(&plan, "out", &["--dry-run"]);
     assert!(code == Some(0) && said.contains("12 cells, 4 done, 0 failed, 8 left"), "{said}");
     assert!(said.contains("This rests on what 4 cells were measured to take"), "{said}");
-    assert!(said.contains(" threads are of use: the longest cell takes "), "{said}");
+    assert!(said.contains(" can help: the longest cell takes "), "{said}");
     let done = said.lines().filter(|line| line.ends_with("done"));
     let numbers: Vec<&str> = done.filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(numbers, ["3", "4", "5", "6"], "{said}");

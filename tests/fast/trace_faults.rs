@@ -38,7 +38,7 @@ fn an_unknown_version_is_named_and_no_value_is_no_unknown_field() {
     let [one] = &warnings(&trace(1, "7", "0", "0 NoVal"))[..] else { panic!("one warning") };
     assert!(one.ends_with("tracer version `7` is not known; read as version 6"), "{one}");
     let [one] = &warnings(&trace(1, "6", "0", "0 NoVal x"))[..] else { panic!("one warning") };
-    assert!(one.contains("2 line(s) end in fields that are not known"), "{one}");
+    assert!(one.contains("2 lines with unknown fields at the end"), "{one}");
 }
 
 /// A folder of `kernels`, each a file's text, and its list.
@@ -99,7 +99,7 @@ fn the_command_line_says_how_many_files_were_skipped() {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     };
-    let words = "1 damaged trace file(s) were skipped";
+    let words = "skipped 1 damaged trace file;";
     let (code, _, said) = run(&["convert", "kernelslist.g", "-o", "a.gpt", "--skip-damaged"]);
     assert!(code == Some(0) && said.contains(words), "{said}");
     assert!(run(&["inspect", "a.gpt"]).1.contains(words));

@@ -160,5 +160,8 @@ fn a_list_without_a_kernel_names_the_skipped_lines() {
     let at = |name: &str| folder.path().join(name);
     fs::write(at("kernelslist.g"), "# mine\nsub/notes\n").unwrap();
     let said = to(&at("."), &at("a.gpt")).unwrap_err().to_string();
-    assert!(said.contains("2 line(s) are neither") && said.contains("line 1"), "{said}");
+    assert!(
+        said.contains("left out 2 lines with neither") && said.contains("first line 1"),
+        "{said}"
+    );
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use gpumodel::core::isa::Access;
+use gpumodel::core::units::counted;
 use gpumodel::trace::{ConvertRequest, Silent, Store, convert, export};
 
 use crate::packing::{Packing, packed};
@@ -254,7 +255,7 @@ fn unmodelled_features_are_counted_and_reported() {
         let request =
             ConvertRequest { inputs: vec![input], output: output.clone(), ..Default::default() };
         let warnings = convert(&request, &Silent).unwrap().warnings.join("\n");
-        let wanted = format!("{} line(s) are bulk copies", sample.open);
+        let wanted = format!("{} of bulk copies", counted(sample.open, "line"));
         assert_eq!(warnings.contains(&wanted), sample.open > 0, "{}: {warnings}", sample.name);
         let mut inspect = assert_cmd::Command::cargo_bin("gpumodel").unwrap();
         let json = inspect.args(["inspect", "--json", "-"]).arg(&output).output().unwrap();

@@ -1,11 +1,15 @@
 //! Does what users of other tools ran into work here, or get a useful error?
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use assert_cmd::Command;
 use serde::Deserialize;
 use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::small_files::{small_files, unpack};
 
 /// A row of the log.
 #[derive(Debug, Deserialize)]
@@ -32,9 +36,16 @@ fn troubles() -> Vec<Trouble> {
     rows.deserialize().collect::<Result<_, _>>().unwrap()
 }
 
-fn run(trouble: &Trouble, cache: &Path) -> Output {
+/// The inputs as files.
+fn inputs() -> TempDir {
+    let inputs = tempfile::tempdir().unwrap();
+    unpack(&folder().join("inputs.txt"), inputs.path());
+    inputs
+}
+
+fn run(trouble: &Trouble, inputs: &Path, cache: &Path) -> Output {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("gpumodel"));
-    command.current_dir(folder()).env("GPUMODEL_CACHE", cache);
+    command.current_dir(inputs).env("GPUMODEL_CACHE", cache);
     command.args(trouble.command.split(' ')).output().unwrap()
 }
 
@@ -78,10 +89,10 @@ fn wrong(trouble: &Trouble, output: &Output) -> Vec<String> {
 
 #[test]
 fn every_trouble_of_the_log_ends_as_it_says() {
-    let cache = tempfile::tempdir().unwrap();
+    let (inputs, cache) = (inputs(), tempfile::tempdir().unwrap());
     let mut failed = Vec::new();
     for trouble in troubles() {
-        for wrong in wrong(&trouble, &run(&trouble, cache.path())) {
+        for wrong in wrong(&trouble, &run(&trouble, inputs.path(), cache.path())) {
             failed.push(format!("{} {}: {wrong}", trouble.number, trouble.source));
         }
     }
@@ -90,20 +101,17 @@ fn every_trouble_of_the_log_ends_as_it_says() {
 
 #[test]
 fn the_log_is_complete() {
-    let rows = troubles();
+    let (rows, inputs) = (troubles(), inputs());
     assert!(rows.len() >= 20, "{} rows", rows.len());
     for (row, number) in rows.iter().zip(1..) {
         assert_eq!(row.number, number, "{row:?}");
-        assert!(row.source.contains('#') && folder().join(&row.input).exists(), "{row:?}");
+        assert!(row.source.contains('#') && inputs.path().join(&row.input).exists(), "{row:?}");
         assert!(!row.says.is_empty() || !row.values.is_empty(), "{row:?} checks nothing");
         assert_eq!(row.got == "right", row.mended.is_empty(), "{row:?}");
     }
-    let size = |path: PathBuf| path.metadata().unwrap().len();
-    let entries = || folder().read_dir().unwrap().map(|entry| entry.unwrap().path());
-    let files = entries().filter(|path| path.is_file());
-    let inner = entries().filter(|path| path.is_dir());
-    let inner = inner.flat_map(|path| path.read_dir().unwrap()).map(|entry| entry.unwrap().path());
-    for path in files.chain(inner) {
-        assert!(size(path.clone()) <= 20_480, "{}", path.display());
+    let text = fs::read_to_string(folder().join("inputs.txt")).unwrap();
+    for (name, bytes) in small_files(&text) {
+        assert!(bytes.len() <= 20_480, "{name}");
+        assert!(rows.iter().any(|row| row.command.contains(name.split('/').next().unwrap())));
     }
 }

@@ -193,7 +193,10 @@ fn launches_named_twice_are_two_and_reported() {
     let output = folder.path().join("out.gpt");
     let (code, text) = said(program().arg("convert").arg(&list).arg("-o").arg(&output));
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("named before; this and 1 more repeated name(s)"), "{text}");
+    assert!(
+        text.contains("named before: taken as a further launch, as 1 other repeated name"),
+        "{text}"
+    );
     assert_eq!(Store::open(&output).unwrap().kernel_count(), 3);
 }
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use gpumodel_core::units::{ByteCount, FolderPurpose, Scratch};
+use gpumodel_core::units::{ByteCount, FolderPurpose, Scratch, counted, to_u64};
 use gpumodel_trace::{ConvertReport, ConvertRequest, Store, TraceError, convert, export};
 
 use super::options::{FilterArguments, memory};
@@ -111,7 +111,8 @@ fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>>
         }
     };
     let kernels = replace_traces(&request.output, || export(&store, request))?;
-    message(format_args!("{kernels} kernel(s) as text in {}", request.output.display()));
+    let kernels = counted(to_u64(kernels), "kernel");
+    message(format_args!("{kernels} as text in {}", request.output.display()));
     Ok(())
 }
 
@@ -125,8 +126,9 @@ fn report(done: &ConvertReport) {
         alert(format_args!("warning: {}", skipped(done.skipped)));
     }
     let ConvertReport { kernels, left_out, text_bytes, source_bytes, store_bytes, .. } = done;
+    let kernels = counted(to_u64(*kernels), "kernel");
     message(format_args!(
-        "{kernels} kernel(s), {left_out} left out: {text_bytes} bytes of text, {source_bytes} as \
-         stored, {store_bytes} in the store"
+        "{kernels}, {left_out} left out: {text_bytes} bytes of text, {source_bytes} as stored, \
+         {store_bytes} in the store"
     ));
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use gpumodel_core::units::{did_you_mean, nearest};
 use gpumodel_report::results::RECORD_SCHEMA;
-use gpumodel_report::table::{Column, Table, wrapped};
+use gpumodel_report::table::{Column, Table, markdown, wrapped};
 
 use super::Outcome;
 use super::output::stdout;
@@ -44,8 +44,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     match (&arguments.topic, &arguments.scheme) {
         (None, _) if arguments.schema => write!(stdout(), "{RECORD_SCHEMA}")?,
-        (Some(name), None) => write!(stdout(), "{}", topic(name)?.text)?,
-        (Some(name), Some(scheme)) => write!(stdout(), "{}", page(topic(name)?, scheme)?.text)?,
+        (Some(name), None) => write!(stdout(), "{}", markdown(topic(name)?.text, width()))?,
+        (Some(name), Some(scheme)) => {
+            write!(stdout(), "{}", markdown(page(topic(name)?, scheme)?.text, width()))?;
+        }
         (None, _) => list(&arguments.csv)?,
     }
     Ok(ExitCode::SUCCESS)

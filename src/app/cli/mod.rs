@@ -120,7 +120,8 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
 
 /// Reads the command line, and whether it uses the default machine; bad usage ends the program.
 fn arguments(machine: Option<&DefaultMachine>) -> (Arguments, bool) {
-    let mut command = Arguments::command();
+    // Help of a pipe stands whole, as tables do.
+    let mut command = Arguments::command().term_width(tables::width().unwrap_or(0));
     if let Some(machine) = machine {
         command = machine.apply(command);
     }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use gpumodel_core::units::{FolderPurpose, to_u64};
+use gpumodel_core::units::{FolderPurpose, counted, to_u64};
 use gpumodel_report::paper::{Paper, PaperError};
 use gpumodel_report::table::{Column, Table, wrapped};
 use gpumodel_sim::config::{Models, SpecError, Unlisted};
@@ -106,9 +106,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     })?;
     bar.finish_and_clear();
     message(format_args!(
-        "{}: {} launch(es), {} warp instructions, {} thread instructions, {} bytes of text",
+        "{}: {}, {} warp instructions, {} thread instructions, {} bytes of text",
         folder.display(),
-        report.kernels,
+        counted(to_u64(report.kernels), "launch"),
         report.warp_instructions,
         report.thread_instructions,
         report.text_bytes

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use gpumodel_core::units::{FolderPurpose, Scratch};
+use gpumodel_core::units::{FolderPurpose, Scratch, counted, to_u64};
 use gpumodel_report::results::{CountedLaunch, CounterCheck, CounterRow};
 use gpumodel_report::table::{Cell, Column, Table};
 use gpumodel_trace::{ConvertRequest, Filter, Store, export, source_name};
@@ -142,11 +142,8 @@ fn agrees(
     let table = Table::new(&columns, &check.rows).left(&[0, 2]);
     write_text(Path::new("-"), &table.terminal(width()))?;
     if !check.missing.is_empty() {
-        let count = check.missing.len();
-        alert(format_args!(
-            "warning: {count} launch(es) of the card's are not in the run: {}",
-            check.missing[0]
-        ));
+        let count = counted(to_u64(check.missing.len()), "launch");
+        alert(format_args!("warning: the run lacks {count} of the card's: {}", check.missing[0]));
     }
     let wrong = check.rows.iter().filter(|row| row.error().abs() > tolerance / 100.0).count();
     if wrong > 0 {
@@ -169,9 +166,12 @@ fn report(run: &Run, store: &str) -> ExitCode {
     let answer = &run.answer;
     let speed = answer.instructions as f64 / answer.seconds.max(1e-9) / 1e6;
     message(format_args!(
-        "{} launch(es), {} recorded: {} warp instructions in {:.2} s ({speed:.1} million per \
+        "{}, {} recorded: {} warp instructions in {:.2} s ({speed:.1} million per \
          second), in {store}",
-        answer.launches, answer.recorded, answer.instructions, answer.seconds
+        counted(answer.launches, "launch"),
+        answer.recorded,
+        answer.instructions,
+        answer.seconds
     ));
     if run.status.success() {
         return ExitCode::SUCCESS;

@@ -27,6 +27,17 @@ pub fn shown(typed: &str) -> String {
     if plain { typed.to_owned() } else { quoted(typed.as_bytes()) }
 }
 
+/// How many there are of `thing`, one of which it names: `1 launch`, `2 launches`.
+#[must_use]
+pub fn counted(count: u64, thing: &str) -> String {
+    let ending = match thing {
+        _ if count == 1 => "",
+        thing if thing.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{count} {thing}{ending}")
+}
+
 /// The name among `known` that begins with `word` or whose words do with its letters, else
 /// the one with the smallest edit distance to it, or to its beginning; the first of equals. `None`
 /// when even that one shares less than half of its letters. Capital letters are as small ones.

@@ -13,7 +13,9 @@ mod output_folder;
 pub use clock::ClockRatio;
 pub use dim::Dim3;
 pub use id::{AppId, JobId, KernelId, SmId, sorted_mix};
-pub use messages::{did_you_mean, in_words, message_in_words, nearest, quoted, shown, with_causes};
+pub use messages::{
+    counted, did_you_mean, in_words, message_in_words, nearest, quoted, shown, with_causes,
+};
 pub use number::{ByteCount, to_u8, to_u16, to_u32, to_u64, to_usize};
 pub use output::{
     OpenStream, Scratch, WholeFile, WholeFolder, check_writable, is_stream, remove_unfinished,

@@ -96,12 +96,14 @@ pub(crate) type Ends = [(f64, f64); 2];
 pub(crate) struct Placement {
     within: Area,
     taken: Vec<Area>,
+    /// What lines take.
+    lines: Vec<Area>,
 }
 
 impl Placement {
     /// All of `within` is free.
     pub(crate) fn new(within: Area) -> Self {
-        Self { within, taken: Vec::new() }
+        Self { within, taken: Vec::new(), lines: Vec::new() }
     }
 
     /// Nothing may be placed over `area`.
@@ -110,8 +112,8 @@ impl Placement {
     }
 
     /// Nothing may be placed over a point of `radius`.
-    pub(crate) fn take_point(&mut self, (x, y): (f64, f64), radius: f64) {
-        self.take(Area::new(x - radius, y - radius, 2.0 * radius, 2.0 * radius));
+    pub(crate) fn take_point(&mut self, at: (f64, f64), radius: f64) {
+        self.take(around(at, radius));
     }
 
     /// Nothing may be placed over the line between `from` and `to`.
@@ -121,7 +123,7 @@ impl Placement {
         let mut step = 0.0;
         while step <= steps {
             let share = step / steps;
-            self.take_point((from.0 + dx * share, from.1 + dy * share), 2.0);
+            self.lines.push(around((from.0 + dx * share, from.1 + dy * share), 2.0));
             step += 1.0;
         }
     }
@@ -138,8 +140,8 @@ impl Placement {
     }
 
     /// A line from `text` to the point that it names goes through nothing but what is at that
-    /// point.
-    fn reaches(&self, text: &Area, to: (f64, f64)) -> bool {
+    /// point, and through lines where it may be `crossing` them.
+    fn reaches(&self, text: &Area, to: (f64, f64), crossing: bool) -> bool {
         const STEP: f64 = 2.0;
         const AT: f64 = 8.0;
         let from = (to.0.clamp(text.x, text.right()), to.1.clamp(text.y, text.bottom()));
@@ -149,7 +151,8 @@ impl Placement {
         while along < length - AT {
             let share = along / length;
             let point = Area::new(from.0 + dx * share, from.1 + dy * share, 0.0, 0.0);
-            if self.taken.iter().any(|taken| taken.holds(&point)) {
+            let mut taken = self.taken.iter().chain(self.lines.iter().filter(|_| !crossing));
+            if taken.any(|taken| taken.holds(&point)) {
                 return false;
             }
             along += STEP;
@@ -159,7 +162,7 @@ impl Placement {
 
     /// As [`Self::next_to`], for a text that is so wide.
     pub(crate) fn place(&mut self, width: f64, size: f64, near: (f64, f64)) -> Option<(f64, f64)> {
-        let places = [6.0, 12.0, 20.0, 30.0, 42.0, 56.0].into_iter().flat_map(|far| {
+        let places = [6.0, 12.0, 20.0, 30.0, 42.0, 56.0, 72.0, 90.0].into_iter().flat_map(|far| {
             let (left, middle, up) = (-far - width, -width / 2.0, far + size / 2.0 - 4.0);
             [(far, 0.0), (left, 0.0), (middle, -up), (middle, up)].into_iter().chain([
                 (far, -up),
@@ -168,17 +171,25 @@ impl Placement {
                 (left, up),
             ])
         });
-        for (dx, dy) in places {
-            let at = (near.0 + dx, near.1 + dy);
-            let area = line_area(width, size, Anchor::Left, at);
-            let free = !self.taken.iter().any(|taken| taken.overlaps(&area));
-            if self.within.holds(&area) && free && self.reaches(&area, near) {
-                self.take(area);
-                return Some(at);
-            }
-        }
-        None
+        let places = places.map(|(dx, dy)| (near.0 + dx, near.1 + dy));
+        let area = |at: (f64, f64)| line_area(width, size, Anchor::Left, at);
+        let free = |at: &(f64, f64)| {
+            let area = area(*at);
+            let mut taken = self.taken.iter().chain(&self.lines);
+            self.within.holds(&area) && !taken.any(|taken| taken.overlaps(&area))
+        };
+        let free: Vec<(f64, f64)> = places.filter(free).collect();
+        let reached =
+            |crossing| free.iter().copied().find(|at| self.reaches(&area(*at), near, crossing));
+        let at = reached(false).or_else(|| reached(true))?;
+        self.take(area(at));
+        Some(at)
     }
+}
+
+/// The square around a point.
+fn around((x, y): (f64, f64), radius: f64) -> Area {
+    Area::new(x - radius, y - radius, 2.0 * radius, 2.0 * radius)
 }
 
 #[cfg(test)]
@@ -214,5 +225,14 @@ mod tests {
             let Some(at) = placement.next_to("name", 10.0, (100.0, 100.0)) else { break };
             assert!(at.0 < 125.0, "{at:?} is behind the wall");
         }
+    }
+
+    #[test]
+    fn a_leader_crosses_a_line_where_nothing_else_is_free() {
+        let mut placement = Placement::new(Area::new(0.0, 0.0, 200.0, 20.0));
+        placement.take(Area::new(0.0, 0.0, 112.0, 20.0));
+        placement.take_line((115.0, 0.0), (115.0, 20.0));
+        let at = placement.next_to("1", 10.0, (100.0, 10.0));
+        assert!(at.is_some_and(|at| at.0 > 117.0), "{at:?}");
     }
 }

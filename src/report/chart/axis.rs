@@ -10,6 +10,11 @@ use crate::format::short;
 /// Values further from zero than this are drawn as this far.
 const MOST: f64 = 1e30;
 
+/// A scale from 0 ends at most at so many times its largest value where finer steps help.
+const ROOM: f64 = 1.25;
+/// Those are so many at most.
+const STEPS: f64 = 6.1;
+
 /// Values nearer to zero than this are drawn as this near on a logarithmic scale.
 const LEAST: f64 = 1e-30;
 
@@ -21,6 +26,8 @@ pub(crate) struct Scale {
     from: f64,
     to: f64,
     log: bool,
+    /// From tick to tick, where the scale was made of so many.
+    step: Option<f64>,
 }
 
 impl Scale {
@@ -28,22 +35,27 @@ impl Scale {
     pub(crate) fn linear(low: f64, high: f64, from: f64, to: f64) -> Self {
         let (low, high) = (drawable(low), drawable(high));
         let high = if high > low { high } else { low + low.abs().max(1.0) };
-        Self { low, high, from, to, log: false }
+        Self { low, high, from, to, log: false, step: None }
     }
 
-    /// A linear scale from 0 to a round value at or above `high`.
+    /// A linear scale from 0 to a round value at or above `high`, in finer steps where the last
+    /// of the coarse ones would be empty.
     pub(crate) fn from_zero(high: f64, from: f64, to: f64) -> Self {
         let high = drawable(high);
         let high = if high > 0.0 { high } else { 1.0 };
-        let step = round_step(high / 4.0);
-        Self::linear(0.0, (high / step - 1e-9).ceil() * step, from, to)
+        let end = |step: f64| (high / step - 1e-9).ceil() * step;
+        let coarse = round_step(high / 4.0);
+        let fine = round_step(0.4 * coarse);
+        let better = end(coarse) > ROOM * high && end(fine) / fine <= STEPS;
+        let step = if better { fine } else { coarse };
+        Self { step: Some(step), ..Self::linear(0.0, end(step), from, to) }
     }
 
     /// A logarithmic scale; both ends above zero.
     pub(crate) fn log(low: f64, high: f64, from: f64, to: f64) -> Self {
         let (low, high) = (drawable(low).max(LEAST), drawable(high));
         let high = if high > low { high } else { low * 10.0 };
-        Self { low, high, from, to, log: true }
+        Self { low, high, from, to, log: true, step: None }
     }
 
     /// The position of `value`, kept within the range of positions; no number is at its start.
@@ -103,6 +115,9 @@ impl Scale {
     /// Multiples of a round value: of a finer one where few lie within a range that does
     /// not begin at one.
     fn steps(&self) -> Vec<f64> {
+        if let Some(step) = self.step {
+            return self.multiples(step);
+        }
         let step = round_step((self.high - self.low) / 4.0);
         let values = self.multiples(step);
         if values.len() < 3 { self.multiples(round_step(0.4 * step)) } else { values }
@@ -292,6 +307,10 @@ mod tests {
             scale.ticks().into_iter().map(|(_, label)| label).collect()
         };
         assert_eq!(labels(Scale::from_zero(0.93, 0.0, 100.0)), ["0", "0.5", "1"]);
+        let scale = Scale::from_zero(2.05, 0.0, 100.0);
+        assert_eq!(labels(scale), ["0", "0.5", "1", "1.5", "2", "2.5"], "not up to 3");
+        let scale = Scale::from_zero(1.55, 0.0, 100.0);
+        assert_eq!(labels(scale), ["0", "0.5", "1", "1.5", "2"], "finer ones are too many");
         assert_eq!(labels(Scale::log(0.5, 2e5, 0.0, 1.0)), ["1", "10", "100", "1k", "10k", "100k"]);
         assert_eq!(labels(Scale::log(8.0, 60.0, 0.0, 1.0)), ["10", "20", "50"]);
         let narrow = Scale::linear(0.91, 1.13, 0.0, 1.0);

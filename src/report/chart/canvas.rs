@@ -346,9 +346,10 @@ impl LineLook {
     }
 }
 
-/// The colour of line number `index` of a plot.
+/// The colour of line number `index` of a plot: that of its fill, darker where a thin line of it
+/// would be lost on paper.
 fn colour(index: usize) -> Colour {
-    Fill::of(index).colour
+    Fill::of(index).colour.of_lines()
 }
 
 impl Canvas {
@@ -370,11 +371,12 @@ impl Canvas {
         }
     }
 
-    /// What goes with line number `index`: thin, its marks small and open.
+    /// What goes with line number `index`: thin, its marks open and larger than those of the line, so
+    /// that both are seen where they meet.
     pub(crate) fn thin_curve(&mut self, points: &[(f64, f64)], index: usize) {
         self.stroke(points, index, 0.9);
         for point in points {
-            self.marker(*point, index, MARK - 0.8, false);
+            self.marker(*point, index, MARK + 1.4, false);
         }
     }
 

@@ -33,6 +33,16 @@ const PALETTE: [Colour; 7] = [
     Colour(0xf0, 0xe4, 0x42), // yellow
 ];
 
+/// The yellow of the palette as a line: as bright as the orange.
+const DARK_YELLOW: Colour = Colour(0xc4, 0xb0, 0x00);
+
+impl Colour {
+    /// The colour of a line or an open mark in this colour.
+    pub(crate) fn of_lines(self) -> Self {
+        if self == PALETTE[6] { DARK_YELLOW } else { self }
+    }
+}
+
 /// A fill: colour and lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fill {

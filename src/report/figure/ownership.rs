@@ -4,7 +4,7 @@
 use super::prelude::*;
 
 /// Room left of the panels, at least and at most: names take what they need.
-const LEFT: f64 = 112.0;
+const LEFT: f64 = 48.0;
 const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 14.0;
 /// Room of numbers and of the title between a name and a panel, and where the title stands.

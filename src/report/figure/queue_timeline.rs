@@ -6,7 +6,7 @@ use crate::look::class_looks;
 use crate::queue::{class_of, classes, panels};
 
 /// Room left of the panels.
-const LEFT: f64 = 124.0;
+const LEFT: f64 = 48.0;
 /// As much where names are long.
 const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 14.0;

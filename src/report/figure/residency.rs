@@ -7,7 +7,7 @@ use gpumodel_core::units::{to_u64, to_usize};
 use super::prelude::*;
 use crate::results::ResidencyRecord;
 
-const LEFT: f64 = 124.0;
+const LEFT: f64 = 48.0;
 /// As much where names are long.
 const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 14.0;

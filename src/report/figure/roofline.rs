@@ -169,9 +169,10 @@ fn draw_points(layout: &mut Layout, points: &[Point], x: &Scale, y: &Scale, free
         layout.canvas.mark(dram, p.marker, p.colour, 4.0, true);
         let text = number.to_string();
         // Two numbers side by side would be one.
-        if let Some(at) = free.place(heavy_width(&text, NOTE) + APART, NOTE, dram) {
+        let mut near = |to| Some((to, free.place(heavy_width(&text, NOTE) + APART, NOTE, to)?));
+        if let Some((to, at)) = near(dram).or_else(|| near(l2)) {
             let label = Label::new(text, at, NOTE, Anchor::Left).bold();
-            layout.canvas.leader(&label.area(), dram);
+            layout.canvas.leader(&label.area(), to);
             layout.canvas.text(label);
         }
     }

@@ -70,8 +70,8 @@ fn bars<'a>(run: &'a QueueRun, place: usize, top: f64, time: &Scale) -> Vec<(Are
 struct Names<'a> {
     /// In order; the letters are those of the place.
     names: Vec<&'a str>,
-    /// Some bar has letters.
-    letters: bool,
+    /// The places of those that a bar has letters of.
+    lettered: BTreeSet<usize>,
     /// Bars that are too narrow for letters.
     narrow: usize,
 }
@@ -80,7 +80,7 @@ impl<'a> Names<'a> {
     fn of(timeline: &QueueTimeline<'a>) -> Self {
         let jobs = timeline.runs.iter().flat_map(|(_, run)| run.jobs.iter());
         let names: BTreeSet<&'a str> = jobs.map(job_name).collect();
-        Self { names: names.into_iter().collect(), letters: false, narrow: 0 }
+        Self { names: names.into_iter().collect(), lettered: BTreeSet::new(), narrow: 0 }
     }
 
     /// Writes the name of `app` above its bar.
@@ -92,18 +92,20 @@ impl<'a> Names<'a> {
             self.narrow += 1;
             return;
         }
-        self.letters |= words != app;
+        if words != app {
+            self.lettered.insert(place);
+        }
         let at = (bar.x + bar.width / 2.0, bar.y - ABOVE);
         layout.canvas.text_before(Label::new(words, at, NOTE, Anchor::Centre));
     }
 
     /// Says what letters mean, and how many bars have none.
     fn explain(&self, layout: &mut Layout) {
-        if self.letters {
-            let known = self.names.iter().enumerate().take(KEY);
+        if !self.lettered.is_empty() {
+            let known = self.lettered.iter().take(KEY);
             let reported: Vec<String> =
-                known.map(|(place, name)| format!("{} {name}", letters(place))).collect();
-            let left = self.names.len().saturating_sub(KEY);
+                known.map(|&place| format!("{}={}", letters(place), self.names[place])).collect();
+            let left = self.lettered.len().saturating_sub(KEY);
             let more = if left > 0 { format!("; {left} more") } else { String::new() };
             layout.note(&format!("Above bars: {}{more}.", reported.join(", ")));
         }

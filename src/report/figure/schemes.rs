@@ -14,6 +14,8 @@ const ROW: f64 = 15.0;
 const LEAST: f64 = 12.5;
 /// Between rows.
 const BETWEEN: f64 = 4.0;
+/// How many rows high the title of a block is, with the room above it.
+const TITLE: f64 = 1.5;
 const GAP: f64 = 12.0;
 /// Of a panel: its name above, its ticks below, and the room of values right of bars.
 const HEAD: f64 = 30.0;
@@ -260,8 +262,8 @@ impl Rows {
     /// Lines that `blocks` take, their titles included.
     fn lines(&self, blocks: &[Block]) -> f64 {
         let rows = |block: &Block| block.rows.iter().map(|row| self.name(row).len()).sum::<usize>();
-        let count = |block: &Block| rows(block) + usize::from(!block.title.is_empty());
-        float(blocks.iter().map(count).sum::<usize>())
+        let title = |block: &Block| if block.title.is_empty() { 0.0 } else { TITLE };
+        blocks.iter().map(|block| float(rows(block)) + title(block)).sum()
     }
 
     /// How many of `blocks` are at most `room` high where lines are as low as they can be, one
@@ -320,9 +322,9 @@ impl Rows {
         };
         let mut y = top + BETWEEN / 2.0;
         let mut place = |(block, row): (&'b Block, Option<&'b Row>)| {
-            let height = self.pitch * float(row.map_or(1, |row| self.name(row).len()));
-            y += height;
-            (y - height / 2.0, block, row)
+            let lines = row.map_or(1.0, |row| float(self.name(row).len()));
+            y += self.pitch * row.map_or(TITLE, |_| lines);
+            (y - self.pitch * lines / 2.0, block, row)
         };
         blocks.iter().flat_map(line).map(&mut place).collect()
     }
@@ -381,9 +383,14 @@ fn words(value: f64, most: f64) -> String {
     match value {
         value if value.is_infinite() => "∞".into(),
         value if value >= 99_999.5 => short(value),
-        value if value > 0.0 => format!("{value:.*}", decimals(most)),
+        value if value > 0.0 => format!("{value:.*}", places(most)),
         _ => "–".into(),
     }
+}
+
+/// How many decimals values up to `most` have: enough to tell apart what bold type does.
+fn places(most: f64) -> usize {
+    if (0.1..0.995).contains(&most) { 3 } else { decimals(most) }
 }
 
 impl Panel {

@@ -8,7 +8,7 @@ use crate::kernels::causes;
 const ROW: f64 = 18.0;
 const BAR: f64 = 13.0;
 /// Room left of the bars, at least and at most: names take what they need.
-const LEFT: f64 = 124.0;
+const LEFT: f64 = 48.0;
 const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 14.0;
 /// Around a name.

@@ -4,7 +4,7 @@
 use super::prelude::*;
 
 /// Room left of the bands, at least and at most: names take what they need.
-const LEFT: f64 = 112.0;
+const LEFT: f64 = 48.0;
 const WIDEST: f64 = 200.0;
 const RIGHT: f64 = 46.0;
 const LANE: f64 = 18.0;

@@ -18,8 +18,10 @@ const WORD: usize = 24;
 struct Room {
     /// Its place in the table.
     column: usize,
-    /// The longest word; of numbers, the longest cell.
+    /// The longest word, [`TEXT`] at least; of numbers, the longest cell.
     least: usize,
+    /// The same without that least.
+    tight: usize,
     /// The same with broken words.
     broken: usize,
     /// Without wrapping.
@@ -38,8 +40,9 @@ impl Room {
         let header = head.name.split(' ').map(length).max().unwrap_or(0);
         let whole = cells.max(length(&head.name));
         let text = |least: usize| header.max(if head.left { cells.min(least) } else { cells });
-        let word = word.clamp(TEXT, WORD);
-        Self { column, least: text(word), broken: text(TEXT), whole, given: 0 }
+        let least = word.clamp(TEXT, WORD);
+        let (least, tight, broken) = (text(least), text(word.min(WORD)), text(TEXT));
+        Self { column, least, tight, broken: broken.min(tight), whole, given: 0 }
     }
 }
 
@@ -64,8 +67,10 @@ fn rooms(table: &Table, cells: &[Vec<String>], width: usize) -> (Vec<Room>, Vec<
         let Some(next) = next.min_by_key(|&at| turn(&rooms[at])) else { break };
         left_out.push(rooms.remove(next).column);
     }
-    let fits = sum(&rooms, |room| room.least) <= width;
-    rooms.iter_mut().for_each(|room| room.given = if fits { room.least } else { room.broken });
+    let stages: [fn(&Room) -> usize; 3] =
+        [|room| room.least, |room| room.tight, |room| room.broken];
+    let stage = stages.into_iter().find(|wide| sum(&rooms, wide) <= width).unwrap_or(stages[2]);
+    rooms.iter_mut().for_each(|room| room.given = stage(room));
     // Character by character to the column that is cut into most lines.
     for _ in sum(&rooms, |room| room.given)..width {
         let narrow = rooms.iter_mut().filter(|room| room.given < room.whole);
@@ -108,7 +113,7 @@ pub(super) fn terminal(of: &Table, width: Option<usize>) -> String {
 }
 
 /// A space at which no line breaks.
-const NO_BREAK: char = '\u{a0}';
+pub(super) const NO_BREAK: char = '\u{a0}';
 
 /// A cell's text, in which the sign of percent stays with its number.
 fn unbroken(cell: &super::Cell) -> String {
@@ -122,13 +127,14 @@ pub fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut all = String::with_capacity(text.len());
     for line in text.lines() {
-        wrap_line(&mut all, line, width);
+        wrap_line(&mut all, line, width, INDENT);
         all.push('\n');
     }
     all
 }
 
-fn wrap_line(all: &mut String, line: &str, width: usize) {
+/// Adds `line`; what follows a break is indented by `hanging` characters more.
+pub(super) fn wrap_line(all: &mut String, line: &str, width: usize, hanging: usize) {
     if length(line) <= width {
         all.push_str(line);
         return;
@@ -136,19 +142,40 @@ fn wrap_line(all: &mut String, line: &str, width: usize) {
     let indent = line.len() - line.trim_start().len();
     let mut used = indent;
     all.push_str(&line[..indent]);
+    let line = with_units(line);
     for (place, word) in line[indent..].split(' ').enumerate() {
         let more = length(word);
         if place > 0 && used + 1 + more > width {
             all.push('\n');
-            used = indent + INDENT;
+            used = indent + hanging;
             all.extend(std::iter::repeat_n(' ', used));
         } else if place > 0 {
             all.push(' ');
             used += 1;
         }
-        all.push_str(word);
+        all.extend(word.chars().map(|letter| if letter == NO_BREAK { ' ' } else { letter }));
         used += more;
     }
+}
+
+/// What stays on the line of the number before it.
+const UNITS: [&str; 16] = [
+    "%", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "GB/s", "TB/s", "s", "ms", "µs", "mJ",
+    "µJ",
+];
+
+/// `line` without a break between numbers and units.
+fn with_units(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    for (place, word) in line.split(' ').enumerate() {
+        let number = text.ends_with(|letter: char| letter.is_ascii_digit());
+        if place > 0 {
+            let unit = word.trim_end_matches([',', ';', ':', '.', ')']);
+            text.push(if number && UNITS.contains(&unit) { NO_BREAK } else { ' ' });
+        }
+        text.push_str(word);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -187,6 +214,19 @@ mod tests {
             least.ends_with("left out (a wider terminal or --csv has them): share of peak\n"),
             "{least}"
         );
+    }
+
+    #[test]
+    fn words_stay_whole_before_short_ones_have_room_to_spare() {
+        let row = ["warped-slicer", "minimum speedup"].map(str::to_owned).to_vec();
+        let table = Table::of_texts(["scheme", "by"], [row]).left(&[0, 1]);
+        let lines = "  scheme         by\n  warped-slicer  minimum\n                 speedup\n";
+        assert_eq!(table.terminal(Some(24)), lines);
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        assert_eq!(wrapped("it takes 1.9 % of it", Some(13)), "it takes\n  1.9 % of it\n");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use gpumodel_core::units::{counted, to_u64};
+
 use super::{Cell, Column, THREAD_IPC, Table};
 use crate::document::Block;
 use crate::format::{brief, grouped, short};
@@ -99,9 +101,9 @@ fn table<T>(columns: &[Column<T>], items: impl IntoIterator<Item = T>) -> Table 
 fn classification(known: &InterferenceRecord) -> Section {
     let columns: [Column<&ClassifiedRecord>; 7] = [
         ("application", |app| Cell::Cut(app.app.clone(), 30)),
-        ("MB GB/s", |app| Cell::Number(app.dram_gb_per_s, 2)),
-        ("L2->L1 GB/s", |app| Cell::Number(app.l2_to_l1_gb_per_s, 2)),
-        ("R", |app| Cell::Number(app.memory_to_compute, 3)),
+        ("DRAM GB/s", |app| Cell::Number(app.dram_gb_per_s, 2)),
+        ("L2 to L1 GB/s", |app| Cell::Number(app.l2_to_l1_gb_per_s, 2)),
+        ("memory/compute", |app| Cell::Number(app.memory_to_compute, 3)),
         (THREAD_IPC, |app| Cell::Number(app.ipc, 2)),
         ("class", |app| Cell::Cut(app.class.clone(), 20)),
         ("rule", |app| String::from(if app.fits { "fits" } else { "nearest" }).into()),
@@ -189,12 +191,12 @@ fn pattern_rows(queue: &str, matching: &MatchingRecord, names: &[&str]) -> Secti
     let shown = |pattern: &&PatternRecord| all <= PATTERNS || pattern.groups > 0;
     let columns: [Column<(&MatchingRecord, &PatternRecord)>; 4] = [
         ("pattern", |(matching, pattern)| Cell::Cut(members(matching, pattern), 40)),
-        ("P_k", |(_, pattern)| {
+        ("counts", |(_, pattern)| {
             let counts: Vec<String> = pattern.counts.iter().map(u32::to_string).collect();
             Cell::Cut(format!("({})", counts.join(", ")), 40)
         }),
-        ("e_k", |(_, pattern)| Cell::Number(pattern.efficiency, 4)),
-        ("L_k", |(_, pattern)| pattern.groups.to_string().into()),
+        ("efficiency", |(_, pattern)| Cell::Number(pattern.efficiency, 4)),
+        ("groups", |(_, pattern)| pattern.groups.to_string().into()),
     ];
     let waiting = matching.classes.iter().zip(&matching.waiting);
     let waiting: Vec<String> = waiting.map(|(class, count)| format!("{class} {count}")).collect();
@@ -208,6 +210,10 @@ fn pattern_rows(queue: &str, matching: &MatchingRecord, names: &[&str]) -> Secti
         title: format!("Patterns of {queue}{when} ({})", names.join(", ")),
         table: table(&columns, patterns),
         notes: vec![
+            String::from(
+                "counts: applications by class; efficiency: of such a group; groups: how many \
+                 (P_k, e_k and L_k of ILP-SMRA)",
+            ),
             format!("{used} of {all} patterns are used; waiting: {}", waiting.join(", ")),
             format!("sum of efficiencies {:.4}; {}", matching.objective, matching.reason),
         ],
@@ -323,11 +329,10 @@ fn groups(analysis: &Analysis, scheme: &str, run: &QueueRun) -> Section {
         ]
     });
     let moved = run.groups.iter().map(|group| group.shares.len().saturating_sub(1)).sum::<usize>();
+    let moved = format!("SMs were reallocated {} within groups", counted(to_u64(moved), "time"));
     let mut notes = vec![match run.early_finishers.as_str() {
-        "" => format!("SMs were reallocated {moved} times within groups"),
-        rule => format!(
-            "SMs were reallocated {moved} times within groups; those of early finishers: {rule}"
-        ),
+        "" => moved,
+        rule => format!("{moved}; those of early finishers: {rule}"),
     }];
     let more = run.groups.len().saturating_sub(ROWS);
     if more > 0 {

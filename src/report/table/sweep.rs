@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use gpumodel_core::units::{counted, to_u64};
+
 use super::{Cell, Column, NONE, Table, wrapped};
 use crate::format::{brief, bytes, duration, float};
 use crate::mix::names;
@@ -25,11 +27,11 @@ pub fn planned(estimate: &SweepEstimate, width: Option<usize>) -> String {
 
 /// Says what the cells that have not ended take together, as far as they have an estimate.
 fn totals(said: &mut String, estimate: &SweepEstimate) {
-    let counted = counted(&estimate.cells);
+    let cells = in_words(&estimate.cells);
     let unknown = estimate.open().filter(|one| !one.is_estimated()).count();
     let known = estimate.open().count() - unknown;
     if unknown > 0 && known == 0 {
-        let _ = writeln!(said, "{counted}: no estimate of time and memory");
+        let _ = writeln!(said, "{cells}: no estimate of time and memory");
         return;
     }
     let part = match (unknown, known) {
@@ -39,21 +41,18 @@ fn totals(said: &mut String, estimate: &SweepEstimate) {
     };
     let _ = writeln!(
         said,
-        "{counted}: about {} of one core{part}, {} on {} threads; up to {} each",
+        "{cells}: about {} of one core{part}, {} on {}; up to {} each",
         duration(estimate.core_seconds),
         duration(estimate.seconds),
-        estimate.threads,
+        threads(estimate),
         bytes(float(estimate.memory_bytes)),
     );
-    let nodes = match estimate.useful_nodes() {
-        1 => String::from("1 node"),
-        some => format!("{some} nodes"),
-    };
+    let nodes = counted(estimate.useful_nodes(), "node");
     let _ = writeln!(
         said,
-        "At most {nodes} of {} threads are of use: the longest cell takes {} of one core.\n\
+        "No more than {nodes} of {} can help: the longest cell takes {} of one core.\n\
          This rests on {}.",
-        estimate.threads,
+        threads(estimate),
         duration(estimate.longest_seconds()),
         estimate.basis
     );
@@ -93,13 +92,20 @@ fn estimated(one: &CellEstimate, cell: impl FnOnce() -> Cell) -> Cell {
 }
 
 /// How many cells there are, and how many are to be run where some have ended.
-fn counted(cells: &[CellEstimate]) -> String {
+fn in_words(cells: &[CellEstimate]) -> String {
     let count = |state| cells.iter().filter(|one| one.ended == state).count();
     let (done, failed, open) = (count(Some(true)), count(Some(false)), count(None));
     match cells.len() {
-        all if all == open => format!("{all} cells"),
-        all => format!("{all} cells, {done} done, {failed} failed, {open} left"),
+        all if all == open => counted(to_u64(all), "cell"),
+        all => {
+            format!("{}, {done} done, {failed} failed, {open} left", counted(to_u64(all), "cell"))
+        }
     }
+}
+
+/// The threads of a node, counted.
+fn threads(estimate: &SweepEstimate) -> String {
+    counted(estimate.threads, "thread")
 }
 
 /// Says which cells cannot run, the first ones, and which have no estimate.

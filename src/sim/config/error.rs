@@ -14,6 +14,12 @@ pub enum SpecError {
     /// A file could not be read, or is not what its description says.
     #[error(transparent)]
     Toml(Box<TomlError>),
+    /// A machine that lacks a key.
+    #[error(
+        "{0}; what a machine does not say comes from its base: `base = \"NAME\"`, of the names in \
+         `gpumodel machine list`"
+    )]
+    Incomplete(Box<TomlError>),
     /// An override that names an unknown key.
     #[error("{0}; `gpumodel machine show NAME` lists the keys of a machine")]
     UnknownOverride(Box<TomlError>),

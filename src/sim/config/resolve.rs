@@ -125,7 +125,10 @@ impl Models {
         overrides: &[(String, String)],
     ) -> Result<(Resolved, Vec<Problem>), SpecError> {
         complete(&mut tree, name);
-        let machine: Machine = tree.decode()?;
+        let machine: Machine = tree.decode().map_err(|error| match error {
+            missing @ TomlError::Missing { .. } => SpecError::Incomplete(Box::new(missing)),
+            other => other.into(),
+        })?;
         let isa = IsaTable::load(self, &machine.isa)
             .map_err(|error| error.named_at(place_of(&tree, "isa"), "isa"))?;
         self.check_memory_names(&machine, &tree)?;

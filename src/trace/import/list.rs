@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::TraceError;
 use gpumodel_core::memory_copy::{CopyDirection, MemoryCopy};
-use gpumodel_core::units::{quoted, to_u64};
+use gpumodel_core::units::{counted, quoted, to_u64};
 
 use super::memlog;
 use super::source::Source;
@@ -138,9 +138,9 @@ impl Plan {
         let stray = |name: &Cow<'_, str>| !named.contains(folder.join(stem(name)).as_path());
         let left: Vec<_> = traces.iter().map(|name| name.to_string_lossy()).filter(stray).collect();
         if let Some(first) = left.first() {
-            let count = left.len();
+            let count = counted(to_u64(left.len()), "trace file");
             self.warnings.push(format!(
-                "{}: {count} trace file(s) that no list names are left out, the first is {first}",
+                "{}: left out {count} that no list names, first {first}",
                 folder.display()
             ));
         }
@@ -171,11 +171,11 @@ impl Plan {
             }
         }
         if skipped.0 > 0 {
-            let (count, first) = skipped;
+            let (count, first) = (counted(skipped.0, "line"), skipped.1);
             let path = path.display();
             self.warnings.push(format!(
-                "{path}: {count} line(s) are neither a kernel nor a copy of known form and are left out, \
-                 the first is line {first}"
+                "{path}: left out {count} with neither a kernel nor a copy of known form, first line \
+                 {first}"
             ));
         }
         Ok(())
@@ -186,11 +186,12 @@ impl Plan {
         let mut known = BTreeSet::new();
         let again: Vec<&PathBuf> = self.traces().filter(|path| !known.insert(*path)).collect();
         if let Some(first) = again.first() {
-            self.warnings.push(format!(
-                "{}: named before; this and {} more repeated name(s) are further launches",
-                first.display(),
-                again.len() - 1
-            ));
+            let more = match to_u64(again.len() - 1) {
+                0 => String::new(),
+                more => format!(", as {}", counted(more, "other repeated name")),
+            };
+            let first = first.display();
+            self.warnings.push(format!("{first}: named before: taken as a further launch{more}"));
         }
     }
 

@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gpumodel_core::isa::Launch;
-use gpumodel_core::units::to_u64;
+use gpumodel_core::units::{counted, to_u64};
 
 use crate::async_fields::has_values;
 use crate::error::TraceError;
@@ -238,18 +238,20 @@ impl ConvertReport {
         self.text_bytes += imported.text_bytes;
         self.source_bytes += imported.file_bytes;
         let warnings = [
-            (imported.tails, "line(s) end in fields that are not known; kept as they stand"),
+            (imported.tails, "line", "with unknown fields at the end, kept as they stand"),
             (
                 imported.open,
-                "line(s) are bulk copies or multiplies of warp groups: fields kept as text",
+                "line",
+                "of bulk copies or multiplies of warp groups: fields kept as text",
             ),
-            (imported.notes, "thread block(s) have further lines; kept as they stand"),
+            (imported.notes, "thread block", "with further lines, kept as they stand"),
         ];
         let path = path.display();
         if imported.ctas == 0 {
             self.warnings.push(format!("{path}: no instruction in the whole file"));
         }
-        let warnings = warnings.into_iter().filter(|(count, _)| *count > 0);
-        self.warnings.extend(warnings.map(|(count, what)| format!("{path}: {count} {what}")));
+        let warnings = warnings.into_iter().filter(|(count, ..)| *count > 0);
+        let warning = |(count, thing, what)| format!("{path}: {} {what}", counted(count, thing));
+        self.warnings.extend(warnings.map(warning));
     }
 }

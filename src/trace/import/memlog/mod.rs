@@ -26,7 +26,7 @@ use crate::error::{LineFault, TraceError};
 use crate::store::Command;
 use crate::store::layout::MOST_STATICS;
 use crate::store::records::Static;
-use gpumodel_core::units::{quoted, to_u32, to_u64, to_usize};
+use gpumodel_core::units::{counted, quoted, to_u32, to_u64, to_usize};
 
 use super::Conversion;
 use super::request::ConvertRequest;
@@ -228,9 +228,9 @@ impl Log<'_> {
                 format!("{path}: a `mem_trace` log without a launch line")
             }
             () if self.pairs > 0 && self.launches.accesses() == 0 => format!(
-                "{path}: no access of this log says its CTA, warp and opcode; {} line(s) are \
-                 `0xDATA,0xADDRESS` alone, which no thread can be given",
-                self.pairs
+                "{path}: no access of this log says its CTA, warp and opcode; it has {} of \
+                 `0xDATA,0xADDRESS` alone, which belong to no thread",
+                counted(self.pairs, "line")
             ),
             () => return Ok(()),
         };
@@ -246,16 +246,18 @@ impl Log<'_> {
         let taken = self.launches.all.iter().filter(|one| one.taken);
         let empty = taken.filter(|one| one.accesses == 0).count();
         let counts = [
-            (self.others, "line(s) are neither launch nor access and are left out"),
-            (self.pairs, "line(s) are `0xDATA,0xADDRESS` alone and are left out"),
-            (to_u64(empty), "launch(es) without an access"),
+            (self.others, "line", "left out: neither launch nor access"),
+            (self.pairs, "line", "left out: `0xDATA,0xADDRESS` alone"),
+            (to_u64(empty), "launch", "without an access"),
             (
                 self.excess,
-                "thread block(s) name more slots than they have warps: the rest follow in the first warps",
+                "thread block",
+                "with more slots than warps: the rest follow in the first warps",
             ),
         ];
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        warnings.extend(counts.map(|(count, what)| format!("{path}: {count} {what}")));
+        let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+        let warning = |(count, thing, what)| format!("{path}: {} {what}", counted(count, thing));
+        warnings.extend(counts.map(warning));
         warnings
     }
 }
