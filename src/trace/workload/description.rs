@@ -85,7 +85,7 @@ pub(super) fn describe(
     check_known(given, constants.iter().chain(&scaled)).map_err(WorkloadError::at(keys.place()))?;
     read_constants(&constants, &mut names, None, given)?;
     let scaled = read_constants(&scaled, &mut names, Some(scale), given)?;
-    let rounds = read_rounds(&keys, &names)?;
+    let rounds = read_repeats(&keys, "rounds", &names)?;
     let buffers = read_buffers(&keys.entries("buffers")?, &mut names)?;
     let mut budget = Budget::new();
     let kernels = keys.require("kernel")?.items()?;
@@ -111,13 +111,13 @@ pub(super) fn describe(
 }
 
 /// Launches of all kernels in order, which may be an expression over constants.
-fn read_rounds(keys: &Section<'_>, names: &Names) -> Result<i64, WorkloadError> {
-    let Some(entry) = keys.get("rounds") else { return Ok(1) };
-    let rounds = constant(&entry, names)?;
-    if (1..=LAUNCHES).contains(&rounds) {
-        return Ok(rounds);
+fn read_repeats(keys: &Section<'_>, key: &str, names: &Names) -> Result<i64, WorkloadError> {
+    let Some(entry) = keys.get(key) else { return Ok(1) };
+    let found = constant(&entry, names)?;
+    if (1..=LAUNCHES).contains(&found) {
+        return Ok(found);
     }
-    let what = format!("`rounds` is {rounds}, expected 1 to {LAUNCHES}");
+    let what = format!("`{key}` is {found}, expected 1 to {LAUNCHES}");
     Err(WorkloadError::invalid(entry.place(), what))
 }
 
@@ -224,12 +224,12 @@ const KERNEL_KEYS: [&str; 10] = [
 
 fn read_kernel(
     entry: &Entry<'_>,
-    names: &Names,
+    file_names: &Names,
     budget: &mut Budget,
 ) -> Result<KernelDescription, WorkloadError> {
     let keys = entry.section(&KERNEL_KEYS)?;
-    let launch = read_launch(&keys, names)?;
-    let mut names = names.clone();
+    let launch = read_launch(&keys, file_names)?;
+    let mut names = file_names.clone();
     names.set_extents(extents(&launch));
     for entry in keys.entries("let")? {
         let added = names.set_let(entry.name(), read_expression(&entry)?);
@@ -237,7 +237,7 @@ fn read_kernel(
     }
     let steps = read_body(&keys.require("code")?)?;
     let program = Arc::new(Program::compile(&steps, names, &launch, budget)?);
-    let launches = to_u32(keys.integer_or(1, "launches", 1..=LAUNCHES)?);
+    let launches = to_u32(read_repeats(&keys, "launches", file_names)?);
     Ok(KernelDescription { launch, launches, program })
 }
 
