@@ -22,6 +22,10 @@ const SHARED_WINDOW: u64 = 0x7f3e_0200_0000;
 const LOCAL_WINDOW: u64 = SHARED_WINDOW - 0x200_0000;
 /// Largest buffer and largest constant.
 const LARGEST: i64 = 1 << 40;
+/// Most CTAs of a cluster (CUDA C++ Programming Guide, thread block clusters: 16 where a kernel
+/// asks for more than the portable 8).
+const CLUSTER: i64 = 16;
+
 /// Most launches of a workload.
 const LAUNCHES: i64 = 10_000;
 
@@ -209,10 +213,11 @@ fn read_buffers(entries: &[Entry<'_>], names: &mut Names) -> Result<Vec<Buffer>,
 }
 
 /// Keys of a kernel.
-const KERNEL_KEYS: [&str; 10] = [
+const KERNEL_KEYS: [&str; 11] = [
     "name",
     "grid",
     "block",
+    "cluster",
     "registers",
     "shared_bytes",
     "stream",
@@ -270,8 +275,25 @@ fn read_launch(keys: &Section<'_>, names: &Names) -> Result<Launch, WorkloadErro
         stream: keys.integer_or(0, "stream", 0..=i64::MAX)?.cast_unsigned(),
         shared_window: SHARED_WINDOW,
         local_window: LOCAL_WINDOW,
-        cluster: Dim3::default(),
+        cluster: read_cluster(keys, grid, names)?,
     })
+}
+
+/// CTAs of a cluster, of which a grid has whole ones; one alone is none.
+fn read_cluster(keys: &Section<'_>, grid: Dim3, names: &Names) -> Result<Dim3, WorkloadError> {
+    let Some(entry) = keys.get("cluster") else { return Ok(Dim3::default()) };
+    let cluster = read_extent(keys, "cluster", [CLUSTER; 3], names)?;
+    let whole = [(grid.x, cluster.x), (grid.y, cluster.y), (grid.z, cluster.z)];
+    if i64::try_from(cluster.count()).is_ok_and(|count| count > CLUSTER)
+        || whole.iter().any(|(grid, of)| grid % of != 0)
+    {
+        let what = format!(
+            "`cluster` is {cluster} in a grid of {grid}, expected at most {CLUSTER} CTAs and a \
+             grid of whole clusters"
+        );
+        return Err(WorkloadError::invalid(entry.place(), what));
+    }
+    Ok(if cluster.count() > 1 { cluster } else { Dim3::default() })
 }
 
 /// Registers of a thread, 32 by default.
