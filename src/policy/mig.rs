@@ -14,7 +14,7 @@ const EQUAL: &str = "equal";
 
 /// What a user may set.
 pub(super) const PARAMETERS: &[Parameter] = &[Parameter::list("profiles", EQUAL).does(
-    "the instance of each application, as 3g+4g or 3g.20gb+1g.10gb; equal: the largest of which \
+    "the instance of each application, as 3g+4g or 3g.20gb+1g.10gb (+me, +gfx: the same SMs and memory); equal: the largest of which \
      there are enough (assumed)",
 )];
 
@@ -56,11 +56,12 @@ impl Mig {
             };
             return Ok(vec![found.ok_or_else(lack)?; apps]);
         }
-        let names: Vec<&str> = text.split('+').collect();
+        let names: Vec<&str> = text.split('+').filter(|part| !adds_engines(part)).collect();
         if names.len() != apps {
+            let (count, s) = (names.len(), if names.len() == 1 { "" } else { "s" });
             return Err(LawBroken::Setting(format!(
-                "mig: profiles={text} has {} instances for {apps} applications: expected one each",
-                names.len()
+                "mig: profiles={text} has {count} instance{s} for {apps} applications: expected \
+                 one each"
             )));
         }
         names.into_iter().map(|name| find(mig, name)).collect()
@@ -94,10 +95,17 @@ impl Mig {
     }
 }
 
-/// The profile of that name, whole (`3g.20gb`) or up to the point.
+/// What follows the name of a profile with further media engines (`1g.10gb+me`), which the model
+/// does not have: its SMs and memory are those of the profile without.
+fn adds_engines(part: &str) -> bool {
+    ["me", "me.all", "gfx"].contains(&part.to_ascii_lowercase().as_str())
+}
+
+/// The profile of that name, whole (`3g.20gb`) or up to the point, in any case.
 fn find<'f>(mig: &'f MigFacts, name: &str) -> Result<&'f MigProfile, LawBroken> {
-    let stem = |profile: &&MigProfile| profile.name.split('.').next() == Some(name);
-    let exact = mig.profiles.iter().find(|profile| profile.name == name);
+    let same = |known: &str| known.eq_ignore_ascii_case(name);
+    let stem = |profile: &&MigProfile| profile.name.split('.').next().is_some_and(same);
+    let exact = mig.profiles.iter().find(|profile| same(&profile.name));
     exact.or_else(|| mig.profiles.iter().find(stem)).ok_or_else(|| {
         let known: Vec<&str> = mig.profiles.iter().map(|one| one.name.as_str()).collect();
         LawBroken::Setting(format!("mig: no profile {name}; known are: {}", known.join(", ")))
@@ -228,6 +236,8 @@ mod tests {
         assert_eq!(parts(&three), [(28, 0, 2), (42, 4, 4), (28, 2, 2)]);
         assert_eq!(parts(&plan(7, "mig").unwrap()), [0, 1, 2, 3, 4, 5, 6].map(|at| (14, at, 1)));
         assert_eq!(parts(&plan(1, "mig:profiles=1g.10gb").unwrap()), [(14, 0, 2)]);
+        let media = plan(2, "mig:profiles=1g.10gb+me+3g.20GB").unwrap();
+        assert_eq!(parts(&media), [(14, 0, 2), (42, 4, 4)], "media engines are not modelled");
         assert_eq!(parts(&plan(2, "mig").unwrap())[0].0, 42, "the largest of which there are two");
     }
 
@@ -238,7 +248,7 @@ mod tests {
         assert!(refused(2, "mig:profiles=7g+1g").contains("overlap"));
         assert!(refused(4, "mig:profiles=2g+2g+2g+2g").contains("2g.10gb at 0 or 2 or 4"));
         assert!(refused(2, "mig:profiles=5g+1g").contains("no profile 5g; known are: 1g.5gb"));
-        assert!(refused(2, "mig:profiles=3g").contains("1 instances for 2 applications"));
+        assert!(refused(2, "mig:profiles=3g").contains("1 instance for 2 applications"));
         let mut scheme = Choice::parse("mig").unwrap().make();
         let bare = facts(&["IMG"]);
         assert!(scheme.start(&bare, &[]).unwrap_err().to_string().contains("[mig]"));

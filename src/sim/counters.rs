@@ -275,6 +275,8 @@ pub struct KernelCounts {
     pub thread_instructions: u64,
     /// Warp instructions by unit, in the order of [`Unit::ALL`].
     pub by_unit: [u64; Unit::ALL.len()],
+    /// Cycles in which their issue ports were occupied, each opcode for its time, in that order.
+    pub unit_cycles: [u64; Unit::ALL.len()],
     /// Warp instructions with an opcode that no table row knows.
     pub unknown_opcodes: u64,
     /// Barriers whose number or count the trace does not have.
@@ -397,7 +399,7 @@ impl KernelCounts {
             cache.read_misses = misses;
         }
         self.growing().into_iter().for_each(times);
-        self.by_unit.iter_mut().for_each(times);
+        self.by_unit.iter_mut().chain(&mut self.unit_cycles).for_each(times);
         let own = self.dram_reads.saturating_sub(shared);
         self.dram_reads = product(own, factor) + shared.min(self.dram_reads) / runs;
         self.rescale_rows();
@@ -550,6 +552,7 @@ impl Sums for KernelCounts {
             &mut self.row_misses,
         ];
         sums.extend(&mut self.by_unit);
+        sums.extend(&mut self.unit_cycles);
         let caches = [&mut self.l1, &mut self.l2, &mut self.state];
         caches.into_iter().for_each(|cache| sums.extend(cache.sums()));
         sums.extend(self.translation.sums());

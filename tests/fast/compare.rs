@@ -151,17 +151,20 @@ fn a_row_about_a_kernel_takes_launches_of_that_name_or_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
     let cycles = |kernel: &str| {
-        let row = format!("machine,trace,kernel,elapsed_cycles\ntiny,apps/one,{kernel},1000\n");
+        let row = format!(
+            "machine,trace,kernel,launches,elapsed_cycles\ntiny,apps/one,{kernel},1000\n"
+        );
         std::fs::write(&path, row).unwrap();
         let table = ReferenceTable::read(&path).unwrap();
         let comparison = Comparison::new(std::slice::from_ref(&record), &table, None);
         let pair = |row: &ComparedRow| row.pairs[&Quantity::CyclesBeyondLaunch].model;
         comparison.rows.first().map(pair).ok_or_else(|| format!("{:?}", comparison.coverage))
     };
-    assert_eq!(cycles("Kernel"), Ok(1750.0), "2000 and 1500: Kernel2 holds the word too");
-    assert_eq!(cycles("Kernel2"), Ok(3000.0));
-    assert_eq!(cycles("_Z6Kernel"), Ok(1750.0), "a part of the name");
-    let said = cycles("bfs_x").unwrap_err();
+    assert_eq!(cycles("Kernel,all"), Ok(1750.0), "2000 and 1500: Kernel2 holds the word too");
+    assert_eq!(cycles("Kernel2,1-3"), Ok(3000.0));
+    assert_eq!(cycles("_Z6Kernel,all"), Ok(1750.0), "a part of the name");
+    assert_eq!(cycles("Kernel,1"), Ok(2000.0), "the first launch alone");
+    let said = cycles("bfs_x,all").unwrap_err();
     assert!(said.contains("line 2 is about the kernel `bfs_x`"), "{said}");
 }
 

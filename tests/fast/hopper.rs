@@ -217,17 +217,21 @@ fn declared(app: &str, machine: &str) -> AppRecord {
 }
 
 /// A step of 128 by 256 by 64 is 1024 cycles of four tensor cores with 512 multiply-adds, and
-/// brings 128 and 128 rows of 128 bytes where two CTAs share the others.
+/// each CTA of a cluster brings 128 rows of A, and 128 of the 256 of B for both.
 #[test]
 fn a_declared_pipeline_keeps_the_tensor_cores_busy() {
     let tile = |depth: u32| {
-        let size = format!("rows=128:columns=256:depth={depth}:band=1:workers=1");
+        let size = format!("rows=256:columns=256:depth={depth}:band=1:workers=2");
         declared(&format!("synth:gemm-wgmma:{size}"), "h100")
     };
     let (short, long) = (tile(1024), tile(2048));
     let step = (long.cycles - short.cycles) as f64 / 16.0;
     assert!((1024.0..1100.0).contains(&step), "{step} cycles");
-    assert_eq!(long.l2.reads - short.l2.reads, 16 * 256 * 128 / 32, "sectors");
+    assert_eq!(long.l2.reads - short.l2.reads, 2 * 16 * 256 * 128 / 32, "sectors");
+    // Of its 132 SMs two multiply: each instruction counts with its own 128 cycles.
+    let kernel = &long.kernels[0];
+    let busy = kernel.activity.as_ref().unwrap()["tensor"] * 132.0 / 2.0 * kernel.cycles as f64;
+    assert!((0.9..1.1).contains(&(busy / (32.0 * 1024.0))), "{busy} cycles of multiplies");
 }
 
 /// A group's products of queries and keys run on while its warps wait for the values. A block of

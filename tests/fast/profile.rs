@@ -139,6 +139,15 @@ fn old_versions_and_decimal_commas_are_read() {
     close(reference(first, Quantity::CyclesBeyondLaunch), 1600.5);
     close(reference(first, Quantity::DramReadBytes), 64_000.0);
     assert_eq!(comparison.rows.len(), 1);
+    let timed = |unit: &str, time: &str| {
+        let text = OLD.replace("sm__cycles_elapsed.max\",\"cycle\",\"1.600,5", "METRIC");
+        compare(text.replace("METRIC", &format!("gpu__time_duration.sum\",\"{unit}\",\"{time}")))
+    };
+    for (unit, time) in
+        [("nsecond", "2000"), ("us", "2"), ("msecond", "0.002"), ("s", "2e-06"), ("second", "2e-06")]
+    {
+        close(reference(&timed(unit, time).rows[0], Quantity::Duration), 2000.0);
+    }
     let wide: Vec<u8> = OLD.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let of_powershell = compare([&[0xff, 0xfe][..], &wide].concat());
     assert_eq!(of_powershell.rows, comparison.rows);
@@ -183,6 +192,16 @@ fn what_cannot_be_compared_says_where_and_what_to_do() {
     }
     let found = refused(b"NVR\0\x0a\x01binary");
     assert!(found.contains("`ncu --import card.csv --page raw --csv > card.csv`"), "{found}");
+}
+
+#[test]
+fn a_profile_without_a_metric_of_records_is_refused() {
+    let text = OLD.replace("sm__cycles_elapsed.max", "a").replace("dram__sectors_read.sum", "b");
+    let (_folder, path) = file(text);
+    let table = ReferenceTable::read_for(&path, &records()).unwrap();
+    let comparison = Comparison::new(&records(), &table, None);
+    let found = comparison.answered(&table).unwrap_err().to_string();
+    assert!(found.contains("expected a metric that records have, as `Elapsed Cycles`"), "{found}");
 }
 
 /// Bytes that go missing, change or double anywhere give rows or an error.

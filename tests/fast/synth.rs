@@ -327,6 +327,40 @@ fn rounds_may_be_a_scaled_constant() {
         let workload = Workload::parse("w", "w.toml", [head, kernel].concat(), scale).unwrap();
         assert_eq!(workload.kernel_count(), launches);
     }
+    let kernel = kernel.replace("code", "launches = 'passes / 4'\ncode");
+    assert_eq!(parse(&[head, &kernel].concat()).unwrap().kernel_count(), 16);
+    let none = kernel.replace("passes / 4", "passes - 8");
+    let error = parse(&[head, &none].concat()).unwrap_err().to_string();
+    assert!(error.contains("`launches` is 0, expected 1 to"), "{error}");
+}
+
+/// CTAs of a cluster know their place, bring bulk copies for each other, and arrive at each
+/// other's barrier objects: their addresses have the rank above bit 24.
+#[test]
+fn a_kernel_may_have_clusters() {
+    let kernel = |cluster: &str, copy: &str, object: &str| {
+        format!(
+            "description = 'd'\nbehaviour = 'b'\nsource = 's'\n[buffers]\nx = {{ bytes = 64 }}\n\
+             [[kernel]]\nname = 'k'\ngrid = [4]\nblock = [32]\ncluster = {cluster}\n\
+             shared_bytes = 64\nbinary_version = 90\ncode = [\n\
+             {{ bulk = 'UBLKCP', address = 'x', rows = 1, row_bytes = 64, object = 8{copy} }},\n\
+             '@(lane == 0) SYNCS.ARRIVE.TRANS64.A1T0 R2, R3 [{object}] #{{0}}', 'EXIT']\n"
+        )
+    };
+    let workload = parse(&kernel("[2]", ", multicast = 3", "8 + 16777216 * (cta % 2)")).unwrap();
+    let text = &texts(&workload)[0];
+    assert!(text.contains("thread block = 3,0,0\ncluster id = 1,0,0\ncluster cta = 1,0,0\n"));
+    assert!(text.contains(" 16 0x8 1 0x3 64 0 "), "{text}");
+    assert!(text.contains("0x1000008"), "{text}");
+    let outside = parse(&kernel("[2]", "", "8 + 33554432")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let error = write_folder(&outside, folder.path(), Compression::None, &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("lie beyond `shared_bytes`"), "{error}");
+    for (cluster, copy) in [("[3]", ""), ("[1, 32]", ""), ("[2]", ", multicast = 65536")] {
+        let error = parse(&kernel(cluster, copy, "8")).unwrap_err().to_string();
+        assert!(error.contains("whole clusters") || error.contains("expected 16 bits"), "{error}");
+    }
+    assert!(!texts(&parse(&kernel("[1]", "", "8")).unwrap())[0].contains("cluster"));
 }
 
 #[test]

@@ -24,7 +24,8 @@ and its `trace` the application's name, or the last component of it. Tables are 
   machine,trace,launches,kernels,cycles,...   runs of a cycle simulator
   machine,trace,launch,name,cycles,...        single launches of one
   machine,trace,kernel,elapsed_cycles,...     hardware counters, means per launch of the
-                                              kernels whose name is or contains this one
+                                              kernels whose name is or contains this one;
+                                              a column `launches` names launches as above
 A `kernel` in a row of any of them makes the row about the launches of that kernel.
 Cycles are compared without launch latency, except `elapsed_cycles`.
 

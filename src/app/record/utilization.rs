@@ -124,7 +124,7 @@ pub(crate) fn activity(
     };
     for unit in Unit::ALL.into_iter().filter(|&unit| unit != Unit::Memory) {
         let Some(spec) = machine.units.get(unit.name()) else { continue };
-        let work = float(counts.by_unit[unit.index()]) * f64::from(spec.initiation_cycles);
+        let work = float(counts.unit_cycles[unit.index()]);
         note(unit.name(), work, time * f64::from(spec.count));
     }
     note("shared", float(counts.shared_passes), time);

@@ -152,13 +152,20 @@ impl Comparison {
         }
     }
 
-    /// Refuses a comparison without a single row.
+    /// Refuses a comparison without a single row, or of a profile without a single number.
     ///
     /// # Errors
     /// [`RecordError::Table`] with the names on both sides.
     pub fn answered(&self, table: &ReferenceTable) -> Result<(), RecordError> {
         if !self.rows.is_empty() {
-            return Ok(());
+            let compared = self.rows.iter().any(|row| !row.pairs.is_empty());
+            let found = "expected a metric that records have, as `Elapsed Cycles`, `Duration` or \
+                         `dram__bytes_read.sum`, found none";
+            return if compared || !self.profile {
+                Ok(())
+            } else {
+                Err(RecordError::table(&table.path, 1, found))
+            };
         }
         let machines: BTreeSet<&str> = table.rows.iter().map(|row| row.machine.as_str()).collect();
         let left = [&self.coverage.records_without_row[..], &self.coverage.not_comparable].concat();

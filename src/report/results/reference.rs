@@ -5,7 +5,7 @@
 //!   totals of the launches named, cycles with the launch latency included;
 //! - launches of a cycle simulator (`machine,trace,launch,name,cycles,…`);
 //! - hardware counters (`machine,trace,kernel,elapsed_cycles,…`): means per
-//!   launch; a profiler's elapsed cycles begin with the launch, so both sides
+//!   launch, over the launches of a column `launches`; a profiler's elapsed cycles begin with the launch, so both sides
 //!   are compared whole.
 //!
 //! A `kernel` in a row of any shape makes the row about the launches of that kernel alone.
@@ -275,6 +275,7 @@ fn slots(cells: &Cells<'_>) -> Result<Option<SlotShares>, String> {
 
 fn fill_hardware(row: &mut ReferenceRow, cells: &Cells<'_>) -> Result<(), String> {
     row.mean_per_launch = true;
+    row.launches = Launches::parse(cells.text("launches").unwrap_or("all"))?;
     row.cycles = Some(cells.needed("elapsed_cycles")?);
     row.includes_launch = false;
     // The L1's read misses are no basis for a rate where texture or other

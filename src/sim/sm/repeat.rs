@@ -28,6 +28,7 @@ pub(super) struct Mark {
     repetitions: u32,
     interval: IssueInterval,
     by_unit: [u64; Unit::ALL.len()],
+    unit_cycles: [u64; Unit::ALL.len()],
     unknown: u64,
     constants: u64,
     fetch: FetchCounts,
@@ -42,6 +43,7 @@ impl Mark {
             repetitions: 0,
             interval: *interval,
             by_unit: counts.by_unit,
+            unit_cycles: counts.unit_cycles,
             unknown: counts.unknown_opcodes,
             constants: counts.constant.without_address,
             fetch: counts.fetch,
@@ -59,6 +61,9 @@ impl Mark {
         interval.add_since(&self.interval, times);
         let more = |sum: &mut u64, before: u64| *sum += u64::from(times) * (*sum - before);
         for (sum, &before) in counts.by_unit.iter_mut().zip(&self.by_unit) {
+            more(sum, before);
+        }
+        for (sum, &before) in counts.unit_cycles.iter_mut().zip(&self.unit_cycles) {
             more(sum, before);
         }
         more(&mut counts.unknown_opcodes, self.unknown);

@@ -319,6 +319,9 @@ impl Warp {
         for (sum, &n) in counts.by_unit.iter_mut().zip(&step.mix) {
             *sum += u64::from(n);
         }
+        for (sum, &cycles) in counts.unit_cycles.iter_mut().zip(&step.demand) {
+            *sum += u64::from(cycles);
+        }
         counts.unknown_opcodes += u64::from(step.unknown);
         counts.constant.without_address += u64::from(step.constants);
         match step.end {

@@ -44,6 +44,8 @@ pub(super) struct CopyBox {
     pub(super) rows: u32,
     pub(super) row_bytes: u32,
     pub(super) pitch: i64,
+    /// The CTAs of the cluster that get it, a bit each by rank; 0: the CTA that asks.
+    pub(super) multicast: i64,
 }
 
 impl CopyBox {
@@ -60,7 +62,11 @@ impl CopyBox {
         let bytes = u64::from(self.rows) * u64::from(self.row_bytes);
         let object = self.object.lanes(scope).get(lane);
         let first = self.address.lanes(scope).get(lane);
-        let mut text = format!("16 {object:#x} 0 {bytes} 0 4 {first:#x} {}", self.rows);
+        let to = match self.multicast {
+            0 => String::from("0"),
+            mask => format!("1 {mask:#x}"),
+        };
+        let mut text = format!("16 {object:#x} {to} {bytes} 0 4 {first:#x} {}", self.rows);
         for _ in 1..self.rows {
             write!(text, " {}", self.pitch).expect("a String takes everything");
         }

@@ -89,6 +89,8 @@ pub(super) struct Bulk {
     pub(super) pitch: Expression,
     /// Offset of the barrier object in shared memory; `None` for copies to global memory.
     pub(super) object: Option<Expression>,
+    /// The CTAs of the cluster that get it, a bit each by rank, a constant; 0: its own.
+    pub(super) multicast: Expression,
 }
 
 /// Deepest nesting of bodies.
@@ -147,9 +149,12 @@ fn read_step(entry: &Entry<'_>, depth: usize) -> Result<Step, WorkloadError> {
     Ok(Step { place: entry.place().clone(), kind })
 }
 
+const BULK_KEYS: [&str; 7] =
+    ["bulk", "address", "rows", "row_bytes", "pitch", "object", "multicast"];
+
 /// A bulk copy; a row alone needs no `pitch`, a copy to global memory no `object`.
 fn read_bulk(entry: &Entry<'_>) -> Result<Bulk, WorkloadError> {
-    let section = entry.section(&["bulk", "address", "rows", "row_bytes", "pitch", "object"])?;
+    let section = entry.section(&BULK_KEYS)?;
     let expression = |key| read_expression(&section.require(key)?);
     let or_zero = |key| section.get(key).map(|entry| read_expression(&entry)).transpose();
     let opcode = section.text("bulk")?.to_owned();
@@ -164,6 +169,7 @@ fn read_bulk(entry: &Entry<'_>) -> Result<Bulk, WorkloadError> {
         row_bytes: expression("row_bytes")?,
         pitch: or_zero("pitch")?.unwrap_or(Expression::Number(0)),
         object: or_zero("object")?,
+        multicast: or_zero("multicast")?.unwrap_or(Expression::Number(0)),
     })
 }
 

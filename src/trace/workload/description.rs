@@ -22,6 +22,10 @@ const SHARED_WINDOW: u64 = 0x7f3e_0200_0000;
 const LOCAL_WINDOW: u64 = SHARED_WINDOW - 0x200_0000;
 /// Largest buffer and largest constant.
 const LARGEST: i64 = 1 << 40;
+/// Most CTAs of a cluster (CUDA C++ Programming Guide, thread block clusters: 16 where a kernel
+/// asks for more than the portable 8).
+const CLUSTER: i64 = 16;
+
 /// Most launches of a workload.
 const LAUNCHES: i64 = 10_000;
 
@@ -85,7 +89,7 @@ pub(super) fn describe(
     check_known(given, constants.iter().chain(&scaled)).map_err(WorkloadError::at(keys.place()))?;
     read_constants(&constants, &mut names, None, given)?;
     let scaled = read_constants(&scaled, &mut names, Some(scale), given)?;
-    let rounds = read_rounds(&keys, &names)?;
+    let rounds = read_repeats(&keys, "rounds", &names)?;
     let buffers = read_buffers(&keys.entries("buffers")?, &mut names)?;
     let mut budget = Budget::new();
     let kernels = keys.require("kernel")?.items()?;
@@ -111,13 +115,13 @@ pub(super) fn describe(
 }
 
 /// Launches of all kernels in order, which may be an expression over constants.
-fn read_rounds(keys: &Section<'_>, names: &Names) -> Result<i64, WorkloadError> {
-    let Some(entry) = keys.get("rounds") else { return Ok(1) };
-    let rounds = constant(&entry, names)?;
-    if (1..=LAUNCHES).contains(&rounds) {
-        return Ok(rounds);
+fn read_repeats(keys: &Section<'_>, key: &str, names: &Names) -> Result<i64, WorkloadError> {
+    let Some(entry) = keys.get(key) else { return Ok(1) };
+    let found = constant(&entry, names)?;
+    if (1..=LAUNCHES).contains(&found) {
+        return Ok(found);
     }
-    let what = format!("`rounds` is {rounds}, expected 1 to {LAUNCHES}");
+    let what = format!("`{key}` is {found}, expected 1 to {LAUNCHES}");
     Err(WorkloadError::invalid(entry.place(), what))
 }
 
@@ -209,10 +213,11 @@ fn read_buffers(entries: &[Entry<'_>], names: &mut Names) -> Result<Vec<Buffer>,
 }
 
 /// Keys of a kernel.
-const KERNEL_KEYS: [&str; 10] = [
+const KERNEL_KEYS: [&str; 11] = [
     "name",
     "grid",
     "block",
+    "cluster",
     "registers",
     "shared_bytes",
     "stream",
@@ -224,12 +229,12 @@ const KERNEL_KEYS: [&str; 10] = [
 
 fn read_kernel(
     entry: &Entry<'_>,
-    names: &Names,
+    file_names: &Names,
     budget: &mut Budget,
 ) -> Result<KernelDescription, WorkloadError> {
     let keys = entry.section(&KERNEL_KEYS)?;
-    let launch = read_launch(&keys, names)?;
-    let mut names = names.clone();
+    let launch = read_launch(&keys, file_names)?;
+    let mut names = file_names.clone();
     names.set_extents(extents(&launch));
     for entry in keys.entries("let")? {
         let added = names.set_let(entry.name(), read_expression(&entry)?);
@@ -237,7 +242,7 @@ fn read_kernel(
     }
     let steps = read_body(&keys.require("code")?)?;
     let program = Arc::new(Program::compile(&steps, names, &launch, budget)?);
-    let launches = to_u32(keys.integer_or(1, "launches", 1..=LAUNCHES)?);
+    let launches = to_u32(read_repeats(&keys, "launches", file_names)?);
     Ok(KernelDescription { launch, launches, program })
 }
 
@@ -270,8 +275,25 @@ fn read_launch(keys: &Section<'_>, names: &Names) -> Result<Launch, WorkloadErro
         stream: keys.integer_or(0, "stream", 0..=i64::MAX)?.cast_unsigned(),
         shared_window: SHARED_WINDOW,
         local_window: LOCAL_WINDOW,
-        cluster: Dim3::default(),
+        cluster: read_cluster(keys, grid, names)?,
     })
+}
+
+/// CTAs of a cluster, of which a grid has whole ones; one alone is none.
+fn read_cluster(keys: &Section<'_>, grid: Dim3, names: &Names) -> Result<Dim3, WorkloadError> {
+    let Some(entry) = keys.get("cluster") else { return Ok(Dim3::default()) };
+    let cluster = read_extent(keys, "cluster", [CLUSTER; 3], names)?;
+    let whole = [(grid.x, cluster.x), (grid.y, cluster.y), (grid.z, cluster.z)];
+    if i64::try_from(cluster.count()).is_ok_and(|count| count > CLUSTER)
+        || whole.iter().any(|(grid, of)| grid % of != 0)
+    {
+        let what = format!(
+            "`cluster` is {cluster} in a grid of {grid}, expected at most {CLUSTER} CTAs and a \
+             grid of whole clusters"
+        );
+        return Err(WorkloadError::invalid(entry.place(), what));
+    }
+    Ok(if cluster.count() > 1 { cluster } else { Dim3::default() })
 }
 
 /// Registers of a thread, 32 by default.

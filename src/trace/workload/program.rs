@@ -463,11 +463,22 @@ impl Compiler<'_> {
         }
     }
 
+    /// The mask of the CTAs that get a bulk copy.
+    fn multicast(&self, bulk: &Bulk) -> Result<i64, WorkloadError> {
+        let mask = self.names.constant(&bulk.multicast).map_err(WorkloadError::at(&self.place))?;
+        if (0..1 << 16).contains(&mask) && (mask == 0 || bulk.object.is_some()) {
+            return Ok(mask);
+        }
+        let what = format!("`multicast` is {mask}, expected 16 bits, of a copy with an `object`");
+        Err(self.invalid(what))
+    }
+
     /// A bulk copy, which the first lane issues.
     fn bulk(&mut self, bulk: &Bulk) -> Result<(), WorkloadError> {
         let [rows, row_bytes, pitch] = self.box_sizes(bulk)?;
         let Resolved { expression: address, base, .. } = self.resolved(&bulk.address)?;
         let object = bulk.object.as_ref().map(|object| self.resolve(object)).transpose()?;
+        let multicast = self.multicast(bulk)?;
         let size = |number: i64| u32::try_from(number).expect("a box is small");
         let copy = CopyBox {
             address,
@@ -476,6 +487,7 @@ impl Compiler<'_> {
             rows: size(rows),
             row_bytes: size(row_bytes),
             pitch,
+            multicast,
         };
         self.emit(&Line::bare(&bulk.opcode), Guard::First)?;
         let fields = Fields::Copy(copy);

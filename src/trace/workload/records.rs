@@ -12,6 +12,8 @@ use super::{Cta, Kernel, WarpStream, Workload, WorkloadError};
 const WARP_INSTRUCTIONS: u64 = 1 << 20;
 /// Bytes of a thread's local memory.
 const LOCAL_BYTES: u64 = 1 << 24;
+/// Where the rank of a CTA begins in an address of a cluster's shared memories.
+const RANK_BIT: u32 = 24;
 
 /// Reads the records of the warps of a launch.
 pub(crate) struct CtaRecords<'a> {
@@ -122,7 +124,11 @@ impl<'a> CtaRecords<'a> {
         // An address of LDSM or STSM names a row of 16 bytes, whatever the width says.
         let matrix = opcode.starts_with("LDSM") || opcode.starts_with("STSM");
         let width = if matrix { 16 } else { u64::from(instruction.width) };
+        // A step at a barrier object may be at that of another CTA of the cluster.
+        let ranks = if opcode.starts_with("SYNCS") { self.launch.cluster.count() } else { 0 };
         for (lane, address) in self.access.active() {
+            let rank = address >> RANK_BIT;
+            let address = if rank < ranks { address - (rank << RANK_BIT) } else { address };
             let wrong = if address % width == 0 {
                 self.outside(bounds, address, width)
             } else {

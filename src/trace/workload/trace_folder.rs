@@ -12,11 +12,13 @@ use liblzma::write::XzEncoder;
 use xxhash_rust::xxh3::Xxh3;
 
 use gpumodel_core::isa::{Code, Launch};
-use gpumodel_core::units::{WholeFolder, to_u64, to_usize};
+use gpumodel_core::units::{Dim3, WholeFolder, to_u64, to_usize};
 
 use super::{Cta, CtaRecords, Kernel, Workload, WorkloadError};
 use crate::Command;
-use crate::grouped_text::{CTA_END, LIST, LineText, copy_line, push_cta, push_warp};
+use crate::grouped_text::{
+    CTA_END, LIST, LineText, cluster_note, copy_line, push_cta, push_warp,
+};
 
 /// Level of xz: these texts repeat over long distances.
 const XZ_LEVEL: u32 = 6;
@@ -204,6 +206,7 @@ fn write_header(text: &mut String, launch: &Launch, writer: &str) -> std::fmt::R
 /// The text of one launch while it is written.
 struct KernelText<'a> {
     records: CtaRecords<'a>,
+    cluster: Dim3,
     code: Arc<Code>,
     texts: Vec<LineText>,
     text: Vec<u8>,
@@ -218,6 +221,7 @@ impl<'a> KernelText<'a> {
         let code = kernel.code();
         Self {
             records: CtaRecords::new(workload, kernel),
+            cluster: kernel.launch().cluster,
             executed: vec![[0; 2]; code.instructions.len()],
             texts: LineText::of(&code),
             code,
@@ -253,6 +257,10 @@ impl<'a> KernelText<'a> {
 
     fn cta(&mut self, cta: &Cta) -> Result<(), WorkloadError> {
         push_cta(&mut self.text, cta.position());
+        if self.cluster.count() > 1 {
+            self.text.extend(cluster_note(cta.position(), self.cluster));
+            self.text.push(b'\n');
+        }
         let Self { records, texts, text, lines, executed, .. } = self;
         for warp in 0..cta.warp_count() {
             lines.clear();

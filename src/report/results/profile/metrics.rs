@@ -169,6 +169,7 @@ pub(super) fn scale(unit: &str, name: &str) -> Option<f64> {
         "ns" => return Some(1.0),
         "us" | "µs" => return Some(1e3),
         "ms" => return Some(1e6),
+        "s" | "sec" => return Some(1e9),
         "cycle/ns" => return Some(1e9),
         "cycle/us" => return Some(1e6),
         "cycle/ms" => return Some(1e3),
