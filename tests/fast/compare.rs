@@ -151,9 +151,8 @@ fn a_row_about_a_kernel_takes_launches_of_that_name_or_none() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.csv");
     let cycles = |kernel: &str| {
-        let row = format!(
-            "machine,trace,kernel,launches,elapsed_cycles\ntiny,apps/one,{kernel},1000\n"
-        );
+        let row =
+            format!("machine,trace,kernel,launches,elapsed_cycles\ntiny,apps/one,{kernel},1000\n");
         std::fs::write(&path, row).unwrap();
         let table = ReferenceTable::read(&path).unwrap();
         let comparison = Comparison::new(std::slice::from_ref(&record), &table, None);

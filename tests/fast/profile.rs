@@ -143,9 +143,13 @@ fn old_versions_and_decimal_commas_are_read() {
         let text = OLD.replace("sm__cycles_elapsed.max\",\"cycle\",\"1.600,5", "METRIC");
         compare(text.replace("METRIC", &format!("gpu__time_duration.sum\",\"{unit}\",\"{time}")))
     };
-    for (unit, time) in
-        [("nsecond", "2000"), ("us", "2"), ("msecond", "0.002"), ("s", "2e-06"), ("second", "2e-06")]
-    {
+    for (unit, time) in [
+        ("nsecond", "2000"),
+        ("us", "2"),
+        ("msecond", "0.002"),
+        ("s", "2e-06"),
+        ("second", "2e-06"),
+    ] {
         close(reference(&timed(unit, time).rows[0], Quantity::Duration), 2000.0);
     }
     let wide: Vec<u8> = OLD.encode_utf16().flat_map(u16::to_le_bytes).collect();

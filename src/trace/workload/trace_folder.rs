@@ -16,9 +16,7 @@ use gpumodel_core::units::{Dim3, WholeFolder, to_u64, to_usize};
 
 use super::{Cta, CtaRecords, Kernel, Workload, WorkloadError};
 use crate::Command;
-use crate::grouped_text::{
-    CTA_END, LIST, LineText, cluster_note, copy_line, push_cta, push_warp,
-};
+use crate::grouped_text::{CTA_END, LIST, LineText, cluster_note, copy_line, push_cta, push_warp};
 
 /// Level of xz: these texts repeat over long distances.
 const XZ_LEVEL: u32 = 6;
