@@ -14,6 +14,7 @@ use super::Imported;
 use super::accelsim::header::{self, Header};
 use super::request::{ConvertReport, Progress};
 use crate::error::TraceError;
+use crate::grouped_text::cluster_note;
 use crate::recorder::statics;
 use crate::store::Command;
 use crate::store::chunk_writer::{KernelWriter, MOST_CTA_BYTES, MOST_CTA_INSTRUCTIONS};
@@ -114,6 +115,7 @@ impl<'a> LaunchSource<'a> {
             for block in self.round(begin..ctas.min(begin + round)) {
                 let mut block = block?;
                 instructions += block.instructions();
+                self.place_in_cluster(&mut kernel, &mut block);
                 kernel.number(&mut block);
                 kernel.push(block);
                 next += 1;
@@ -124,6 +126,15 @@ impl<'a> LaunchSource<'a> {
             round = fitting.clamp(1, ROUND_CTAS);
         }
         kernel.end(0, 0)
+    }
+
+    /// Notes the place of a CTA in its cluster, where it has one.
+    fn place_in_cluster(&self, kernel: &mut KernelWriter<'_>, block: &mut Block) {
+        let (Dim3 { x, y, z }, of) = (block.position, self.kernel.launch().cluster);
+        if of.count() > 1 {
+            kernel.in_cluster(Dim3::new(x % of.x, y % of.y, z % of.z));
+            block.note = cluster_note(block.position, of);
+        }
     }
 
     /// The first of some CTAs, one at least, in order: as many as are held at once.
@@ -226,11 +237,16 @@ mod tests {
 
     /// One launch of so many CTAs of one warp that runs `code`.
     fn workload(ctas: u64, code: &str) -> Workload {
+        clustered(ctas, 1, code)
+    }
+
+    /// The same in clusters.
+    fn clustered(ctas: u64, cluster: u64, code: &str) -> Workload {
         let text = format!(
             "description = 'd'\nbehaviour = 'b'\nsource = 's'\n\
              [buffers]\nx = {{ bytes = 4096, copy = true }}\n\
              [[kernel]]\nname = 'k'\ngrid = [{ctas}]\nblock = [32]\nregisters = 8\nshared_bytes = 64\n\
-             code = [{code} 'EXIT']\n"
+             cluster = [{cluster}]\ncode = [{code} 'EXIT']\n"
         );
         Workload::parse("test", "test.toml", text, 1.0).unwrap()
     }
@@ -262,7 +278,7 @@ mod tests {
             { bulk = 'UTMALDG.2D', address = 'x + 128 * cta', rows = 4, row_bytes = 128, \
               pitch = 256, object = 8 }, \
             'SYNCS.PHASECHK.TRANS64.TRYWAIT R2, R3 [8] #{0}', 'R4 = HGMMA.64x{8 * 4}x16.F32 R4 #1',";
-        let workload = workload(3, code);
+        let workload = clustered(4, 2, code);
         let made = scratch.path().join("made.gpt");
         convert_workload(&workload, &made, &Silent).unwrap();
         let folder = scratch.path().join("folder");
@@ -275,6 +291,7 @@ mod tests {
         convert(&request, &Silent).unwrap();
         let content = |path: &std::path::Path| Store::open(path).unwrap().content_hash();
         assert_eq!(content(&made), content(&request.output));
+        assert_eq!(Store::open(&made).unwrap().kernel(0).launch().cluster_ctas(), 2);
     }
 
     #[test]
