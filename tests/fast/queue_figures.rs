@@ -223,9 +223,12 @@ fn shares_fill_the_machine_until_their_owners_end() {
     record.machine.sms = 60;
     let drawing = draw("sm-share", std::slice::from_ref(&record));
     let plot = drawing.plots[0];
+    // Figures have one decimal.
+    let (x, y, width, height) = (plot.x - 0.1, plot.y - 0.1, plot.width + 0.2, plot.height + 0.2);
+    let around = Area { x, y, width, height };
     let white = "#FFFFFF";
     let parts: Vec<(Area, String)> =
-        boxes(&drawing.svg).into_iter().filter(|(area, _)| plot.holds(area)).collect();
+        boxes(&drawing.svg).into_iter().filter(|(area, _)| around.holds(area)).collect();
     let sum = |idle: bool| -> f64 {
         let own = parts.iter().filter(|(_, fill)| (fill == white) == idle);
         own.map(|(area, _)| area.width * area.height).sum()

@@ -348,7 +348,7 @@ fn many_mixes_of_the_scheme_figure_are_means() {
     let words: Vec<String> = texts(&drawing.svg).into_iter().map(|text| text.words).collect();
     assert!(words.contains(&"Geometric means over 40 mixes.".to_string()), "{words:?}");
     let stp: Vec<f64> = mixes.iter().map(|mix| mix.coruns[1].stp).collect();
-    let mean = format!("{:.2}", geometric_mean(&stp).unwrap());
+    let mean = format!("{:.3}", geometric_mean(&stp).unwrap());
     assert!(words.contains(&mean), "{mean} is not among {words:?}");
     // Two mixes have room, each below its name.
     let two = draw("schemes", &mixes[..2]);

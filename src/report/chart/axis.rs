@@ -115,7 +115,8 @@ impl Scale {
     /// Multiples of a round value: of a finer one where few lie within a range that does
     /// not begin at one.
     fn steps(&self) -> Vec<f64> {
-        if let Some(step) = self.step {
+        let few = |step: &f64| (self.high - self.low) / step <= STEPS;
+        if let Some(step) = self.step.filter(few) {
             return self.multiples(step);
         }
         let step = round_step((self.high - self.low) / 4.0);
