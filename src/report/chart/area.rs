@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn a_leader_crosses_a_line_where_nothing_else_is_free() {
         let mut placement = Placement::new(Area::new(0.0, 0.0, 200.0, 20.0));
-        placement.take(Area::new(0.0, 0.0, 112.0, 20.0));
+        placement.take(Area::new(0.0, 0.0, 107.0, 20.0));
         placement.take_line((115.0, 0.0), (115.0, 20.0));
         let at = placement.next_to("1", 10.0, (100.0, 10.0));
         assert!(at.is_some_and(|at| at.0 > 117.0), "{at:?}");
