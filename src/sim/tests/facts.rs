@@ -24,7 +24,7 @@ fn a_long_run_of_instructions_is_counted_to_the_last() {
     let outcome = run(&vec![line("MUFU.RCP", Some(1), Some(1)); 70_000], 1, 1, 32);
     let counts = &outcome.kernels[0];
     assert_eq!(counts.by_unit[gpumodel_core::isa::Unit::Sfu.index()], 70_000);
-    let each = machine(&[]).units["sfu"].initiation_cycles;
+    let each = machine(&[]).machine.units["sfu"].initiation_cycles;
     assert_eq!(counts.unit_cycles[gpumodel_core::isa::Unit::Sfu.index()], 70_000 * u64::from(each));
     let early = outcome.timeline[0].warp_instructions;
     assert!(early <= 2_048, "{early} instructions in the first interval");

@@ -38,16 +38,23 @@ pub(super) fn option_words() -> impl Strategy<Value = Vec<(&'static str, &'stati
         one("read_queue", vec!["2", "16", "64"]),
         one("unified_queue", flags.clone()),
         one("opened_leaves_queue", flags.clone()),
-        (one("bank_queue", vec!["0", "0", "3"]), one("bank_holds", flags.clone())),
+        bank_words(),
         one("merge", flags.clone()),
         one("posted_writes", flags),
         one("refresh", vec!["none", "all-bank", "per-bank"]),
         one("page_policy", vec!["open", "closed", "timeout"]),
         one("page_timeout", vec!["10", "100"]),
     )
-        .prop_map(|(a, b, c, d, e, f, (g, held), h, i, j, k, l)| {
-            vec![a, b, c, d, e, f, g, held, h, i, j, k, l]
+        .prop_map(|(a, b, c, d, e, f, bank, h, i, j, k, l)| {
+            [vec![a, b, c, d, e, f], bank, vec![h, i, j, k, l]].concat()
         })
+}
+
+/// What a bank keeps: nothing, a queue or one request, which exclude each other.
+fn bank_words() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
+    proptest::sample::select(vec![("0", "0"), ("3", "0"), ("0", "1")]).prop_map(|(queue, holds)| {
+        vec![("bank_holds", "0"), ("bank_queue", queue), ("bank_holds", holds)]
+    })
 }
 
 /// Traffic for any standard: bursts and pauses over few rows, so that hits,
