@@ -360,7 +360,7 @@ mod tests {
         };
         let mostly_empty =
             stack(&[("idle", 0.75), ("issued", 0.1), ("barrier", 0.05), ("short_raw", 0.1)]);
-        assert_eq!(top_stall(&mostly_empty), Some(("short raw".into(), 0.4)));
+        assert_eq!(top_stall(&mostly_empty), Some(("short RAW".into(), 0.4)));
         assert_eq!(no_cta(&mostly_empty), Some(0.75));
         assert_eq!(top_stall(&stack(&[("idle", 1.0)])), None);
         assert_eq!(top_stall(&stack(&[("issued", 1.0)])), None);

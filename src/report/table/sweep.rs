@@ -254,9 +254,10 @@ mod tests {
         let estimate =
             SweepEstimate { cells, core_seconds: 100, threads: 4, ..SweepEstimate::default() };
         let text = planned(&estimate, None);
-        let words = "At most 3 nodes of 4 threads are of use: the longest cell takes 10 s of one";
+        let words =
+            "No more than 3 nodes of 4 threads can help: the longest cell takes 10 s of one";
         assert!(text.contains(words), "{text}");
-        assert!(planned(&SweepEstimate::default(), None).contains("At most 1 node of"));
+        assert!(planned(&SweepEstimate::default(), None).contains("No more than 1 node of"));
     }
 
     #[test]
