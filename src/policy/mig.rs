@@ -4,7 +4,7 @@ use gpumodel_core::contract::{
     DispatchOrder, Facts, LawBroken, MemoryInstance, MigFacts, MigProfile, Plan, PlanDraft, Probe,
     ProbeResult, View,
 };
-use gpumodel_core::units::{AppId, to_u16};
+use gpumodel_core::units::{AppId, counted, to_u16, to_u64};
 
 use super::parameter::Text;
 use super::{Parameter, Scheme, Settings, shares};
@@ -14,7 +14,8 @@ const EQUAL: &str = "equal";
 
 /// What a user may set.
 pub(super) const PARAMETERS: &[Parameter] = &[Parameter::list("profiles", EQUAL).does(
-    "the instance of each application, as 3g+4g or 3g.20gb+1g.10gb (+me, +gfx: the same SMs and memory); equal: the largest of which \
+    "the instance of each application, as 3g+4g or 3g.20gb+1g.10gb (+me, +gfx: the same SMs and \
+     memory); equal: the largest of which \
      there are enough (assumed)",
 )];
 
@@ -58,10 +59,9 @@ impl Mig {
         }
         let names: Vec<&str> = text.split('+').filter(|part| !adds_engines(part)).collect();
         if names.len() != apps {
-            let (count, s) = (names.len(), if names.len() == 1 { "" } else { "s" });
+            let instances = counted(to_u64(names.len()), "instance");
             return Err(LawBroken::Setting(format!(
-                "mig: profiles={text} has {count} instance{s} for {apps} applications: expected \
-                 one each"
+                "mig: profiles={text} has {instances} for {apps} applications: expected one each"
             )));
         }
         names.into_iter().map(|name| find(mig, name)).collect()
@@ -191,7 +191,7 @@ mod tests {
     use super::super::Choice;
     use super::super::fixture::facts;
     use gpumodel_core::contract::{Facts, MigFacts, MigProfile, Plan};
-    use gpumodel_core::units::{AppId, to_u16};
+    use gpumodel_core::units::{AppId, counted, to_u16, to_u64};
 
     /// The profiles of an A100 on a machine of 108 SMs.
     fn a100(apps: &[&str]) -> Facts {
