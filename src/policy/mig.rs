@@ -191,7 +191,7 @@ mod tests {
     use super::super::Choice;
     use super::super::fixture::facts;
     use gpumodel_core::contract::{Facts, MigFacts, MigProfile, Plan};
-    use gpumodel_core::units::{AppId, counted, to_u16, to_u64};
+    use gpumodel_core::units::{AppId, to_u16};
 
     /// The profiles of an A100 on a machine of 108 SMs.
     fn a100(apps: &[&str]) -> Facts {
