@@ -16,8 +16,8 @@ pub(super) struct Records {
     pub(super) from: Vec<PathBuf>,
 }
 
-/// Every record of `paths`, in order. For the folder of a report: its record; for the folder
-/// of a sweep: those of its cells; for a table in such a folder: those of the cells in it.
+/// Every record of `paths`, in order. For the folder of a report: its record, or those of its
+/// machines by name; for the folder of a sweep: those of its cells; for a table in such a folder: those of the cells in it.
 /// Records of cells are joined as `analyze` would have written them.
 pub(super) fn read_all(paths: &[PathBuf]) -> Result<Records, RecordError> {
     let mut records = Records::default();
@@ -34,7 +34,7 @@ fn read(path: &Path) -> Result<Vec<Analysis>, RecordError> {
         return Ok(joined(read_cells(&files)?));
     }
     if path.is_dir() {
-        return Ok(vec![of_report(path)?]);
+        return reports(path)?.iter().map(|report| Analysis::read(report)).collect();
     }
     let bytes = fs::read(path).map_err(|source| RecordError::file(path, source))?;
     match cells_of_table(&bytes, path)? {
@@ -48,7 +48,10 @@ pub(super) fn sources(paths: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in paths {
         let folder = path.is_dir();
-        found.push(if folder { path.join(RECORD) } else { path.clone() });
+        match reports(path) {
+            Ok(records) if folder => found.extend(records),
+            _ => found.push(if folder { path.join(RECORD) } else { path.clone() }),
+        }
         let root = if folder { Some(path.as_path()) } else { path.parent() };
         let files = SweepFiles::new(root.unwrap_or(Path::new("")));
         if files.begun() {
@@ -58,13 +61,21 @@ pub(super) fn sources(paths: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// The record in the folder of a report.
-fn of_report(folder: &Path) -> Result<Analysis, RecordError> {
+/// The record in the folder of a report; where it reports several machines, that of each, in the
+/// order of their names.
+fn reports(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
     let record = folder.join(RECORD);
     if record.is_file() {
-        return Analysis::read(&record);
+        return Ok(vec![record]);
     }
-    Err(RecordError::Folder { path: folder.to_path_buf() })
+    let entries = fs::read_dir(folder).map_err(|source| RecordError::file(folder, source))?;
+    let machines = entries.filter_map(Result::ok).map(|entry| entry.path().join(RECORD));
+    let mut records: Vec<PathBuf> = machines.filter(|record| record.is_file()).collect();
+    records.sort();
+    if records.is_empty() {
+        return Err(RecordError::Folder { path: folder.to_path_buf() });
+    }
+    Ok(records)
 }
 
 /// The records of the cells that are done.

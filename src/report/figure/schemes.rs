@@ -232,11 +232,13 @@ struct Rows {
 impl Rows {
     fn new(layout: &Layout, names: Vec<&str>, shown: Vec<usize>) -> Self {
         let left = name_room(&names, NOTE, layout.share(NAMES)) + MARGIN;
-        let across = match (layout.narrow(), shown.len() > 2 * FEW && left <= SHORT.0) {
+        let most = match (layout.narrow(), shown.len() > 2 * FEW && left <= SHORT.0) {
             (false, _) => ACROSS,
             (true, true) => SHORT.1,
             (true, false) => FEW,
         };
+        // As few rows as `most` allows, and no panel missing that fewer across would not miss.
+        let across = shown.len().div_ceil(shown.len().div_ceil(most));
         Self { shown, left, across, pitch: ROW }
     }
 
