@@ -1,4 +1,4 @@
-//! What can matching gain in ILP-SMRA's queues? Tables of `reports/PAPERS.md` from the
+//! What can matching gain in ILP-SMRA's queues? Tables of `reports/ILP_SMRA.md` from the
 //! queues of the paper's evaluation and from the slow-downs that the paper prints.
 //!
 //! `BLESS=1 cargo test --test release matching_gain` writes them from
@@ -369,7 +369,7 @@ fn classes(two: &Record, three: &Record) -> String {
 #[test]
 fn the_gain_of_matching_follows_from_queues_and_printed_values() {
     let [two, three] = ["ilp-smra-two.json", "ilp-smra-three.json"].map(Record::load);
-    let path = reports().join("PAPERS.md");
+    let path = reports().join("ILP_SMRA.md");
     hold_table(&path, "ilp-smra-queues", &queues(&two, &three));
     hold_table(&path, "ilp-smra-pairs", &groups(&two, 1));
     hold_table(&path, "ilp-smra-triples", &groups(&three, 3));
