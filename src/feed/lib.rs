@@ -1,6 +1,7 @@
 //! Where the machine's instructions come from: stores of traces, several of them together,
 //! samples of them, kernels as persistent workers, and declared workloads.
 
+mod constants;
 mod mix;
 mod sample;
 mod store;

@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use gpumodel_core::isa::{self, Access, AsyncFields, Effect, Opcode, Segment};
+use gpumodel_core::isa::{self, Access, AsyncFields, Code, Effect, Opcode, Segment};
 use gpumodel_core::units::{Dim3, KernelId, to_u32, to_u64, to_usize};
 use gpumodel_sim::config::Resolved;
 use gpumodel_sim::{Command, Feed, FeedError, Program, Stream, WarpStream};
 use gpumodel_trace::{Store, TraceError, WarpCursor, bulk_copy, source_values};
+
+use crate::constants::ConstantWords;
 
 /// A warp of a store.
 #[derive(Debug)]
@@ -33,6 +35,39 @@ impl WarpStream for StoredWarp {
 
     fn pass(&mut self, times: u64, _length: u32) -> u64 {
         self.0.pass(times)
+    }
+}
+
+/// A warp whose constant loads read words that the trace does not have.
+#[derive(Debug)]
+struct ConstantWarp {
+    warp: StoredWarp,
+    words: Arc<ConstantWords>,
+}
+
+impl WarpStream for ConstantWarp {
+    fn next_segment(&mut self) -> Option<u32> {
+        self.warp.next_segment()
+    }
+
+    fn skip(&mut self, count: u32) -> u64 {
+        self.warp.skip(count)
+    }
+
+    fn access(&mut self, into: &mut Access) {
+        let number = self.warp.0.instruction();
+        self.warp.access(into);
+        if let Some(number) = number {
+            self.words.fill(number, into);
+        }
+    }
+
+    fn repeats(&self) -> u64 {
+        self.warp.repeats()
+    }
+
+    fn pass(&mut self, times: u64, length: u32) -> u64 {
+        self.warp.pass(times, length)
     }
 }
 
@@ -93,6 +128,8 @@ pub struct StoreFeed<'a> {
     /// By launch: its kernel in the store.
     kernels: Vec<usize>,
     programs: Vec<Program>,
+    /// By launch: the words of its constant loads, as far as they are inferred.
+    constants: Vec<Option<Arc<ConstantWords>>>,
     /// See [`StoreFeed::flops`].
     flops: OnceLock<f64>,
 }
@@ -105,28 +142,26 @@ impl<'a> StoreFeed<'a> {
         resolved: &Resolved,
     ) -> Result<Self, TraceError> {
         let kernels: Vec<usize> = (0..store.kernel_count()).filter(|&k| chosen(k)).collect();
+        let mut codes: Vec<Arc<Code>> = Vec::with_capacity(kernels.len());
         let mut programs: Vec<Program> = Vec::with_capacity(kernels.len());
+        let mut constants = Vec::with_capacity(kernels.len());
         for &kernel in &kernels {
-            let code = store.code(kernel)?;
-            let known = programs.iter().find(|program| Arc::ptr_eq(&program.code, &code));
-            let opcodes: Arc<[Opcode]> = known.map_or_else(
-                || {
-                    code.opcodes
-                        .iter()
-                        .map(|text| resolved.isa.opcode(&resolved.machine, text))
-                        .collect()
-                },
-                |program| Arc::clone(&program.opcodes),
-            );
-            let summary = store.kernel(kernel);
-            programs.push(Program {
-                launch: summary.launch(),
-                code,
-                opcodes,
-                ctas: summary.cta_count(),
-            });
+            let (stored, summary) = (store.code(kernel)?, store.kernel(kernel));
+            let (launch, ctas) = (summary.launch(), summary.cta_count());
+            if let Some(place) = codes.iter().position(|code| Arc::ptr_eq(code, &stored)) {
+                let Program { code, opcodes, .. } = programs[place].clone();
+                programs.push(Program { launch, code, opcodes, ctas });
+                constants.push(Option::clone(&constants[place]));
+            } else {
+                let opcode = |text: &String| resolved.isa.opcode(&resolved.machine, text);
+                let opcodes = stored.opcodes.iter().map(opcode).collect();
+                let mut program = Program { launch, code: Arc::clone(&stored), opcodes, ctas };
+                constants.push(infer(store, kernel, &mut program, resolved)?);
+                programs.push(program);
+            }
+            codes.push(stored);
         }
-        Ok(Self { store, kernels, programs, flops: OnceLock::new() })
+        Ok(Self { store, kernels, programs, constants, flops: OnceLock::new() })
     }
 
     /// The command list, launches numbered by their place among the chosen ones.
@@ -215,6 +250,12 @@ impl<'a> StoreFeed<'a> {
         Ok(*self.flops.get_or_init(|| all))
     }
 
+    /// Whether the words that a constant load of a chosen launch reads are inferred; `number` is
+    /// its place in the code.
+    pub fn infers_words(&self, place: usize, number: u32) -> bool {
+        self.constants[place].as_ref().is_some_and(|words| words.has(number))
+    }
+
     /// The store.
     pub fn store(&self) -> &'a Store {
         self.store
@@ -261,7 +302,13 @@ impl Feed for StoreFeed<'_> {
         let cta = self.store.cta(number, ordinal)?;
         let program = self.program(kernel);
         if !program.opcodes.iter().any(is_asynchronous) {
-            let warp = |warp| -> Stream { Box::new(StoredWarp(cta.warp(warp))) };
+            let warp = |warp| -> Stream {
+                let warp = StoredWarp(cta.warp(warp));
+                match &self.constants[kernel.index()] {
+                    None => Box::new(warp),
+                    Some(words) => Box::new(ConstantWarp { warp, words: Arc::clone(words) }),
+                }
+            };
             warps.extend((0..cta.warp_count()).map(warp));
             return Ok(cta.position);
         }
@@ -273,6 +320,26 @@ impl Feed for StoreFeed<'_> {
         }));
         Ok(cta.position)
     }
+}
+
+/// Infers the words of the constant loads of `program` where the machine has caches for them, and
+/// gives these loads a width.
+fn infer(
+    store: &Store,
+    kernel: usize,
+    program: &mut Program,
+    resolved: &Resolved,
+) -> Result<Option<Arc<ConstantWords>>, TraceError> {
+    if resolved.machine.constant.is_none() {
+        return Ok(None);
+    }
+    let words = ConstantWords::infer(store, kernel, program)?.map(Arc::new);
+    if let Some(words) = &words {
+        let mut code = Code::clone(&program.code);
+        words.widen(&mut code.instructions);
+        program.code = Arc::new(code);
+    }
+    Ok(words)
 }
 
 /// True for opcodes whose fields the machine asks for.

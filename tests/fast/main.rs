@@ -20,6 +20,7 @@ mod allocation;
 mod analyze;
 mod behaviour;
 mod compare;
+mod constant_words;
 mod corpus;
 mod corun_reference;
 mod corun_settings;

@@ -352,6 +352,22 @@ fn figures_show_the_choices_that_they_take_and_no_others() {
 }
 
 #[test]
+fn plot_takes_the_folder_of_a_report_of_several_machines() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = ["b", "a"].map(|machine| folder.path().join(machine));
+    for part in &parts {
+        fs::create_dir(part).unwrap();
+        fs::copy(data("record.json"), part.join("record.json")).unwrap();
+    }
+    let drawn = |paths: &[&std::path::Path]| {
+        let mut command = Command::cargo_bin("gpumodel").unwrap();
+        command.arg("plot").args(paths).args(["--figure", "stalls", "-o", "-"]);
+        command.assert().success().get_output().stdout.clone()
+    };
+    assert_eq!(drawn(&[folder.path()]), drawn(&[&parts[1], &parts[0]]));
+}
+
+#[test]
 fn plot_refuses_options_that_its_figure_does_not_use() {
     for (figure, option, word, known) in [
         ("stalls", "--metric", "stp", "normalized, queues"),

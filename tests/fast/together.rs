@@ -394,6 +394,19 @@ fn the_figure_of_schemes_omits_values_that_no_run_has() {
 }
 
 #[test]
+fn two_metrics_of_schemes_fill_the_width_of_four() {
+    let records = [together(2, 4, 3)];
+    let place = |metrics: &[&str]| {
+        let metrics: Vec<String> = metrics.iter().map(ToString::to_string).collect();
+        let chosen = FigureInput::new(&records).showing(&metrics);
+        let svg = Figure::named("schemes").unwrap().draw(&chosen).unwrap().svg;
+        texts(&svg).into_iter().find(|text| text.words == "ANTT").unwrap().area.x
+    };
+    let (two, four) = (place(&["stp", "antt"]), place(&["stp", "antt", "fairness", "ipc"]));
+    assert!(two > 1.5 * four, "{two} of two, {four} of four");
+}
+
+#[test]
 fn the_report_of_a_co_run_holds_its_figures_and_their_values() {
     let folder = tempfile::tempdir().unwrap();
     let paths = write_all(&small(), folder.path()).unwrap();

@@ -1,8 +1,10 @@
 //! The assumptions of a launch: instructions for which the trace lacks information that the
 //! machine needs, counted from the code and the paths of its warps.
 
-use gpumodel_core::isa::{Effect, Instruction, Listing, Opcode, RegisterFile, Space, Unit};
-use gpumodel_core::units::to_usize;
+use gpumodel_core::isa::{
+    Effect, Instruction, Listing, Opcode, RegisterFile, Segment, Space, Unit,
+};
+use gpumodel_core::units::{to_u64, to_usize};
 use gpumodel_feed::StoreFeed;
 use gpumodel_report::results::{AssumptionRecord, KernelRecord};
 use gpumodel_sim::config::Machine;
@@ -147,7 +149,8 @@ pub(crate) fn fill(
     machine: &Machine,
 ) -> Result<(), TraceError> {
     for (index, row) in rows.iter_mut().enumerate() {
-        let counts = counts(&feed.programs()[index], &feed.executed(index)?, machine);
+        let (program, executed) = (&feed.programs()[index], feed.executed(index)?);
+        let counts = counts(program, &executed, machine);
         let mut found: Vec<AssumptionRecord> = TABLE
             .iter()
             .zip(counts)
@@ -156,11 +159,30 @@ pub(crate) fn fill(
             .collect();
         row.memory_only = feed.memory_only(index);
         found.append(&mut row.assumptions);
-        found.extend(left_out(row).into_iter().chain(of_log(row)));
+        let words = inferred_words(feed, index, &executed, row.warp_instructions);
+        found.extend(words.into_iter().chain(left_out(row)).chain(of_log(row)));
         found.sort_by_key(|open| std::cmp::Reverse(open.instructions));
         row.assumptions = found;
     }
     Ok(())
+}
+
+/// Constant loads whose words are inferred.
+fn inferred_words(
+    feed: &StoreFeed<'_>,
+    place: usize,
+    executed: &[u64],
+    all: u64,
+) -> Option<AssumptionRecord> {
+    let inferred = |segment: &Segment| {
+        let numbers = segment.first..segment.first + segment.length;
+        to_u64(numbers.filter(|&number| feed.infers_words(place, number)).count())
+    };
+    let segments = feed.programs()[place].code.segments.iter().zip(executed);
+    let instructions = segments.map(|(segment, &times)| times * inferred(segment)).sum();
+    let what = "constant load without an address, whose index differs by lane";
+    let effect = "reads as many words as other addresses of the warp show indices";
+    (instructions > 0).then(|| record(what, effect, instructions, all))
 }
 
 /// Warp instructions by row of [`TABLE`].

@@ -531,6 +531,7 @@ fn constant_caches(machine: &Machine) -> Vec<String> {
         wrong.push(format!("constant.ways = {} of {} bytes", c.ways, c.bytes));
     }
     wrong.extend(refused(&[("constant.latency_cycles", c.latency_cycles)], |n| n < 100_000));
+    wrong.extend(refused(&[("constant.word_cycles", c.word_cycles)], |n| (1..=1024).contains(&n)));
     wrong.extend(refused(&[("constant.outstanding", c.outstanding)], |n| (1..=1024).contains(&n)));
     let outer = machine.fetch.as_ref().map_or(0, |fetch| fetch.line_bytes);
     if c.shares_outer && outer < c.line_bytes {

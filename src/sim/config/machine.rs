@@ -532,6 +532,8 @@ pub struct Constant {
     pub line_bytes: u32,
     /// Cycles from the look-up of a word until its data arrives.
     pub latency_cycles: u32,
+    /// Cycles that each distinct word of a load takes of the cache.
+    pub word_cycles: u32,
     /// Lines that it may await from the L2 at a time.
     pub outstanding: u32,
     /// What misses is asked of the outer cache of `fetch`; false: of the L2.

@@ -18,6 +18,7 @@ fn caches(set: &[(&str, &str)]) -> Resolved {
         ("constant.ways", "8"),
         ("constant.line_bytes", "64"),
         ("constant.latency_cycles", "27"),
+        ("constant.word_cycles", "1"),
         ("constant.outstanding", "16"),
         ("constant.shares_outer", "true"),
         ("fetch.outer_bytes", "8192"),
@@ -166,4 +167,17 @@ fn two_applications_share_the_cache_but_no_constants() {
     let machine = caches(&[]);
     let outcome = Script::new(&machine, &chain(|_, _| 0), 1, 1, 32).run_side_by_side(&machine, 2);
     assert!(outcome.kernels.iter().all(|kernel| kernel.constant.misses == 1));
+}
+
+#[test]
+fn each_distinct_word_takes_the_cycles_of_a_word() {
+    let warps = |cycles: &str, words: u64| {
+        let machine = caches(&[("constant.word_cycles", cycles)]);
+        let lines =
+            [scattered("LDC", Some(2), None, move |_, _, _, lane| 0x10_0000 + 4 * (lane % words))];
+        let cycles = |repeat| kernel_cycles(&run(&machine, &lines, repeat, 1024));
+        (cycles(60) - cycles(20)) / 40
+    };
+    // 32 warps: the cache is full.
+    assert_eq!([warps("1", 6), warps("2", 6), warps("2", 1)], [192, 384, 64]);
 }

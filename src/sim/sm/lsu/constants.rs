@@ -1,5 +1,5 @@
 //! The constant cache of one SM, the lines in flight to it, and constant loads at the
-//! load/store unit, which take one distinct word per cycle.
+//! load/store unit, which take a fixed time for each distinct word.
 //!
 //! A line in flight from the L2 is known to all that wait for it; one
 //! that the outer cache has comes at a known cycle.
@@ -51,6 +51,8 @@ pub(in crate::sm) struct Constants {
     line_bytes: u64,
     /// Cycles from the look-up of a word until its data arrives.
     pub(in crate::sm) latency: Cycle,
+    /// Cycles of a word.
+    word_cycles: Cycle,
     outstanding: usize,
     /// Bytes of a line of the outer cache, where it is shared.
     outer_line_bytes: Option<u64>,
@@ -72,6 +74,7 @@ impl Constants {
             cache: LineCache::new(spec.bytes, spec.ways, spec.line_bytes),
             line_bytes: u64::from(spec.line_bytes),
             latency: u64::from(spec.latency_cycles),
+            word_cycles: u64::from(spec.word_cycles),
             outstanding: to_usize(spec.outstanding),
             outer_line_bytes: outer.map(|fetch| u64::from(fetch.line_bytes)),
             blocks: Vec::new(),
@@ -228,8 +231,8 @@ impl Sm {
     ) -> Option<Cycle> {
         let constants = self.lsu.constants.as_mut().expect("the route leads to a constant cache");
         constants.settle(now);
-        let latency = constants.latency;
-        let (mut place, mut passes) = (0, 0);
+        let (latency, word_cycles) = (constants.latency, constants.word_cycles);
+        let (mut place, mut cycles) = (0, 0);
         for request in &entry.lines {
             let constants = self.lsu.constants.as_ref().expect("as above");
             for (address, words) in constants.parts(request) {
@@ -237,19 +240,19 @@ impl Sm {
                 if place <= entry.served {
                     continue;
                 }
-                let lookup = now + passes;
+                let lookup = now + cycles;
                 let ready = self.constant_line(entry, address, lookup, shared_state)?;
-                passes += words;
+                cycles += words * word_cycles;
                 entry.served = place;
                 shared_state.counts[to_usize(entry.kernel)].constant.passes += words;
                 let operation = self.lsu.operations.get_mut(entry.operation);
-                let known = ready.unwrap_or(0).max(lookup + words - 1);
+                let known = ready.unwrap_or(0).max(lookup + (words - 1) * word_cycles);
                 operation.latest = operation.latest.max(known + latency);
                 operation.remaining += u16::from(ready.is_none());
             }
         }
         shared_state.counts[to_usize(entry.kernel)].constant.accesses += 1;
-        Some(passes.max(1))
+        Some(cycles.max(1))
     }
 
     /// Looks one line up, and asks for it where it is missing: when it arrives,
