@@ -404,8 +404,15 @@ mod tests {
     use crate::gpu::event_queue::{Event, EventQueue};
 
     #[test]
-    fn the_l2_tlb_takes_one_request_per_cycle_and_knows_after_its_latency() {
-        let machine = Models::builtin().machine("ugpu", &[]).unwrap().machine;
+    fn the_l2_tlb_takes_its_requests_per_cycle_and_knows_after_its_latency() {
+        assert_eq!(looked_up("1"), [(0, 25), (1, 26), (2, 27), (3, 120)]);
+        assert_eq!(looked_up("2"), [(0, 25), (1, 25), (2, 26), (3, 120)]);
+    }
+
+    /// When four SMs know of a page, of which three ask at once.
+    fn looked_up(per_cycle: &str) -> Vec<(u16, u64)> {
+        let set = [("translation.l2_requests_per_cycle".to_owned(), per_cycle.to_owned())];
+        let machine = Models::builtin().machine("ugpu", &set).unwrap().machine;
         let mut mmu = Mmu::new(&machine, None, 1).unwrap();
         let mut queue = EventQueue::new();
         for (sm, at) in [(0, 5), (1, 5), (2, 5), (3, 100)] {
@@ -415,6 +422,6 @@ mod tests {
         while let Some(Event::LookUp { request }) = queue.next() {
             known.push((mmu.requests.get(request).sm, queue.now()));
         }
-        assert_eq!(known, [(0, 25), (1, 26), (2, 27), (3, 120)]);
+        known
     }
 }
