@@ -11,7 +11,7 @@
 //!
 //! The estimate is low where an index follows from the lane in a way that no address shows, and
 //! high where loaded values are equal. Against the counters of a GV100 (words per `LDC`) it is
-//! exact: 6 in `dct_1d`, 1 in `quasirandom`, 1 in `binomial_options`.
+//! exact in `dct_1d` (6) and `quasirandom` (1). Launches of one code share what the first shows.
 //!
 //! From Hopper on, `LDC` also reads at fixed offsets, which an operand of other instructions was
 //! before; nothing is inferred there.

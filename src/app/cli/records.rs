@@ -49,8 +49,9 @@ pub(super) fn sources(paths: &[PathBuf]) -> Vec<PathBuf> {
     for path in paths {
         let folder = path.is_dir();
         match reports(path) {
-            Ok(records) if folder => found.extend(records),
-            _ => found.push(if folder { path.join(RECORD) } else { path.clone() }),
+            Ok(records) => found.extend(records),
+            Err(_) if folder => found.push(path.join(RECORD)),
+            Err(_) => found.push(path.clone()),
         }
         let root = if folder { Some(path.as_path()) } else { path.parent() };
         let files = SweepFiles::new(root.unwrap_or(Path::new("")));

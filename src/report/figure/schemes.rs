@@ -237,7 +237,7 @@ impl Rows {
             (true, true) => SHORT.1,
             (true, false) => FEW,
         };
-        // As few rows as `most` allows, and no panel missing that fewer across would not miss.
+        // As few rows as `most` allows, filled evenly.
         let across = shown.len().div_ceil(shown.len().div_ceil(most));
         Self { shown, left, across, pitch: ROW }
     }
