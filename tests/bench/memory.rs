@@ -14,7 +14,7 @@ fn main() {
 }
 
 /// `+line`: with requests by line.
-const MACHINES: [&str; 4] = ["accelsim-qv100", "gv100", "gv100+line", "ugpu"];
+const MACHINES: [&str; 5] = ["accelsim-qv100", "v100", "gv100", "gv100+line", "ugpu"];
 
 /// Bytes that the L2 of every machine holds.
 const RESIDENT: u64 = 1 << 20;

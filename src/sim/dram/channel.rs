@@ -159,8 +159,7 @@ impl Channel {
     pub fn push_block(&mut self, now: u64, block: Block) -> u8 {
         let Block { request, mut columns } = block;
         let options = &self.options;
-        let apart = options.posted_writes || options.forward || options.merge;
-        if apart || options.bank_queue > 0 || columns.count_ones() == 1 {
+        if options.posted_writes && request.write || options.merge || options.bank_queue > 0 {
             while columns != 0 {
                 let column = request.column + columns.trailing_zeros();
                 if !self.push(now, Request { column, ..request }) {
@@ -170,16 +169,48 @@ impl Channel {
             }
             return columns;
         }
-        let mut left = columns;
-        for _ in 0..self.places(request.write).min(columns.count_ones()) {
-            left &= left - 1;
+        // A bank that holds what it was given leaves its place to the next.
+        while columns != 0 && self.places(request.write) > 0 {
+            columns = self.push_some(now, Block { request, columns });
         }
-        if left != columns {
-            let bank = self.shape.bank(&request);
-            let row = request.row & (u32::MAX >> 1);
-            self.enqueue(now, (bank, request), (row, request.column, columns & !left));
+        columns
+    }
+
+    /// Accepts accesses of a block, of which at least one has a place.
+    fn push_some(&mut self, now: u64, block: Block) -> u8 {
+        let Block { request, columns: mut left } = block;
+        let bank = self.shape.bank(&request);
+        let row = request.row & (u32::MAX >> 1);
+        let forwarded = self.forwarded(bank, &request, row);
+        let (mut places, mut taken) = (self.places(request.write), 0);
+        while left != 0 && places > 0 && self.answered.len() < MAX_ABSORBED {
+            let first = left & left.wrapping_neg();
+            left &= left - 1;
+            if forwarded & first != 0 {
+                self.answer_from_queue(now, request.token);
+            } else {
+                taken |= first;
+                places -= 1;
+            }
+        }
+        if taken != 0 {
+            self.enqueue(now, (bank, request), (row, request.column, taken));
         }
         left
+    }
+
+    /// The columns from that of a read on which waiting writes answer, one bit each.
+    fn forwarded(&self, bank: usize, request: &Request, row: u32) -> u8 {
+        if request.write || !self.options.forward {
+            return 0;
+        }
+        self.queue.waiting_columns(bank, WRITE, row, request.column)
+    }
+
+    /// A waiting write answers a read.
+    fn answer_from_queue(&mut self, now: u64, token: u32) {
+        self.answered.push_back(Done { token, clock: now + 1, row_hit: true });
+        self.counters.absorbed += 1;
     }
 
     /// Offers a request at clock `now`; false when its queue is full.
@@ -216,7 +247,8 @@ impl Channel {
             self.forget_plan();
         }
         let open = self.device.open_row(bank);
-        let is_candidate = self.queue.push((bank, kind), request.token, place, open);
+        let extends = self.queue.extend((bank, kind), request.token, place);
+        let is_candidate = !extends && self.queue.push((bank, kind), request.token, place, open);
         self.busy |= 1 << bank;
         self.hold_next(bank);
         switches |= self.drain.change(now, self.queue.sizes()) || self.fill_bank_queues();
@@ -263,8 +295,7 @@ impl Channel {
     fn absorb(&mut self, now: u64, bank: usize, kind: usize, request: &Request) -> bool {
         let find = |kind| self.queue.find(bank, kind, request.row, request.column);
         if kind == READ && self.options.forward && find(WRITE) != NONE {
-            self.answered.push_back(Done { token: request.token, clock: now + 1, row_hit: true });
-            self.counters.absorbed += 1;
+            self.answer_from_queue(now, request.token);
             return true;
         }
         if !self.options.merge || self.merged >= MAX_ABSORBED {
@@ -420,8 +451,11 @@ impl Channel {
     /// After sending: chooses what comes next, and when.
     fn plan_next(&mut self, clock: u64) {
         let switches = self.drain.change(clock, self.queue.sizes()) || self.fill_bank_queues();
-        if switches || self.refreshing != 0 {
+        if switches {
             self.forget_plan();
+        }
+        if switches || self.refreshing != 0 {
+            self.outdated = [true; 2];
             self.wake = clock + 1;
             return;
         }

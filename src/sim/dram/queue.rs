@@ -47,6 +47,17 @@ impl Entry {
         self.first_column + self.columns.trailing_zeros()
     }
 
+    /// Its accesses that are not served yet, one bit each from the column `first` on.
+    #[inline]
+    fn columns_from(&self, first: u32) -> u8 {
+        let columns = u32::from(self.columns);
+        let moved = match self.first_column.checked_sub(first) {
+            Some(up) => columns.checked_shl(up).unwrap_or(0),
+            None => columns.checked_shr(first - self.first_column).unwrap_or(0),
+        };
+        moved.to_le_bytes()[0]
+    }
+
     /// True when it has further accesses behind that.
     #[inline]
     pub(super) fn has_more(&self) -> bool {
@@ -353,7 +364,46 @@ impl Queue {
     /// The waiting access to a row and column.
     pub(super) fn find(&self, bank: usize, kind: usize, row: u32, column: u32) -> u32 {
         let head = self.lists[bank][kind].head;
-        self.search(head, u32::MAX, |entry| (entry.row, entry.column()) == (row, column))
+        let matches = |entry: &Entry| entry.row == row && entry.columns_from(column) & 1 != 0;
+        self.search(head, u32::MAX, matches)
+    }
+
+    /// Columns of a row from `first` on that waiting accesses of a kind are to, one bit each.
+    pub(super) fn waiting_columns(&self, bank: usize, kind: usize, row: u32, first: u32) -> u8 {
+        let (mut at, mut all) = (self.lists[bank][kind].head, 0);
+        while at != NONE {
+            let entry = self.entry(at);
+            if entry.row == row {
+                all |= entry.columns_from(first);
+            }
+            at = entry.next;
+        }
+        all
+    }
+
+    /// Adds accesses to the youngest entry of a list, where it holds those before them of the
+    /// same block and nothing has been accepted in between.
+    pub(super) fn extend(
+        &mut self,
+        (bank, kind): (usize, usize),
+        token: u32,
+        (row, column, columns): (u32, u32, u8),
+    ) -> bool {
+        let List { tail, length, .. } = self.lists[bank][kind];
+        if self.limited() || length == 0 {
+            return false;
+        }
+        let last = self.sequence - 1;
+        let entry = self.entry_mut(tail);
+        let block = (entry.token, entry.row, entry.first_column, entry.sequence);
+        let later = entry.columns >> (columns.trailing_zeros() % u8::BITS) == 0;
+        if block != (token, row, column, last) || !later {
+            return false;
+        }
+        entry.columns |= columns;
+        self.total[kind] += columns.count_ones();
+        self.waiting[kind] += columns.count_ones();
+        true
     }
 
     /// Merges a request into the waiting access `with`.

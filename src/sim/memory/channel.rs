@@ -138,7 +138,9 @@ impl Channels {
         if machine.quirks.no_refresh {
             options.refresh = Refresh::None;
         }
-        let port = |_| Port::new(Channel::new(standard, &options));
+        // All are alike, and reading the standard's gaps takes longer than a copy.
+        let controller = Channel::new(standard, &options);
+        let port = |_| Port::new(controller.clone());
         let khz = machine.clocks.dram_mhz.map_or(standard.clock_khz, kilohertz);
         Self {
             ports: (0..machine.dram.channels).map(port).collect(),
