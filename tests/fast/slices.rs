@@ -114,7 +114,7 @@ fn the_memory_bound_application_trades_sms_for_channels() {
 
 /// The pair under the schemes in one order and in the other.
 fn both_orders(schemes: &[&str], set: &[(&str, &str)]) -> [Analysis; 2] {
-    let end = "first-run,cycles=100000";
+    let end = "first-run,cycles=50000";
     [["sweep", "count"], ["count", "sweep"]].map(|kernels| run(&kernels, schemes, set, end))
 }
 

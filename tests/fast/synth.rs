@@ -235,8 +235,12 @@ fn read_all(text: &str) -> Vec<(Dim3, Vec<Vec<Record>>)> {
 #[test]
 fn texts_and_streams_agree() {
     for name in gpumodel::trace::workload::names(&gpumodel::models()).into_iter() {
+        // At least a fifth of the text of all together; others have the kinds of its kernels.
+        if name == "bert-layer" {
+            continue;
+        }
         // As much of these would be millions of instructions.
-        let long = ["attention", "bert", "ilp-", "md5hash", "sgemm", "ugpu-", "ws-m"]
+        let long = ["attention", "ilp-", "md5hash", "sgemm", "ugpu-", "ws-m"]
             .iter()
             .any(|start| name.starts_with(start));
         let scale = if long { 0.0001 } else { 0.004 };
