@@ -60,6 +60,12 @@ fn initial_arrivals(value: u64) -> u32 {
     0x10_0000_u32.wrapping_sub(low >> 1)
 }
 
+/// The parity for which a register value of `SYNCS.PHASECHK` waits: its top bit, where compilers
+/// put it, or the whole value, where workloads write it.
+fn parity(value: u64) -> bool {
+    value == 1 || value >> 31 & 1 == 1
+}
+
 impl BarrierObjects {
     /// The place of the object at an address, made when it is met first; [`UNNAMED`] beyond
     /// [`MOST`].
@@ -226,7 +232,7 @@ impl Sm {
         let Some(cta) = self.ctas[slot].as_mut() else { return };
         let place = address.map_or(UNNAMED, |address| cta.objects.place(address));
         if waits {
-            let parity = value.map(|value| value & 1 == 1);
+            let parity = value.map(parity);
             let assumed = !cta.objects.is_known((place, parity)) && place != UNNAMED;
             shared_state.counts[to_usize(cta.kernel)].assumed_object_waits += u64::from(assumed);
             self.warp(warp).object = (place, parity);
@@ -336,7 +342,7 @@ impl Sm {
 
 #[cfg(test)]
 mod tests {
-    use super::{BarrierObjects, UNNAMED, initial_arrivals};
+    use super::{BarrierObjects, UNNAMED, initial_arrivals, parity};
     use gpumodel_core::isa::ObjectStep;
 
     /// An object for `count` arrivals.
@@ -353,6 +359,14 @@ mod tests {
         for count in [1, 2, 128, 1024] {
             assert_eq!(initial_arrivals(u64::from((0x10_0000 - count) << 1)), count);
         }
+    }
+
+    #[test]
+    fn the_parity_of_a_wait_is_the_top_bit_of_its_register() {
+        assert_eq!(
+            [0, 1, 0x8000_0000, 0xffff_f800, 0x7fff_f800].map(parity),
+            [false, true, true, true, false]
+        );
     }
 
     #[test]

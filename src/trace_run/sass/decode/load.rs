@@ -3,8 +3,8 @@
 use super::args::Args;
 use super::{Action, Maker};
 use crate::execute::{
-    From, LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope, Target, WINDOW_BYTES, WarpAccess, Words, ZERO,
-    copy_bytes, each, low, view,
+    CONSTANT_BANK_BYTES, CONSTANT_WINDOW, From, LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope, Target,
+    WINDOW_BYTES, WarpAccess, Words, ZERO, copy_bytes, each, low, view,
 };
 use crate::sass::operand::Address;
 use crate::sass::text::Line;
@@ -80,6 +80,8 @@ enum Place {
     /// That of the CTA itself, or of the one of a number in its cluster.
     Shared(Option<u32>, usize),
     Local(usize),
+    /// A place in a constant bank: parameters have generic addresses.
+    Constant(u64),
 }
 
 /// Windows of shared memory, one for each CTA of a cluster, before the one of local memory.
@@ -98,6 +100,9 @@ fn place(space: Space, address: u64) -> Place {
             }
             a if a.wrapping_sub(LOCAL_WINDOW) < WINDOW_BYTES => {
                 Place::Local(index(a - LOCAL_WINDOW))
+            }
+            a if a.wrapping_sub(CONSTANT_WINDOW) < CONSTANT_BANK_BYTES => {
+                Place::Constant(a - CONSTANT_WINDOW)
             }
             a => Place::Global(a),
         },
@@ -143,6 +148,12 @@ impl Scope<'_> {
             Place::Local(at) => {
                 self.local(lane, at, into.len()).map(|bytes| copy_bytes(into, bytes))
             }
+            Place::Constant(at) => {
+                for (byte, at) in into.iter_mut().zip(at..) {
+                    *byte = self.grid.constant(0, at).to_le_bytes()[0];
+                }
+                Some(())
+            }
         };
         found.ok_or_else(|| outside("read", lane, address, into.len()))
     }
@@ -187,6 +198,7 @@ impl Scope<'_> {
             Place::Local(at) => {
                 self.local(lane, at, from.len()).map(|bytes| copy_bytes(bytes, from))
             }
+            Place::Constant(_) => None,
         };
         found.ok_or_else(|| outside("written", lane, address, from.len()))
     }
