@@ -310,9 +310,9 @@ mod tests {
         crate::export(&store, &request).unwrap();
         let trace = std::fs::read_to_string(text.join("kernel-1.traceg")).unwrap();
         for line in [
-            "0000 00000001 0 UTMALDG.1D 0 16 0x8 0 64 0 4 0x100 1 0 0\n",
+            "0000 00000001 0 UTMALDG.1D 0 16 0x8 0 64 0 4 0x100 1 0 0 \n",
             "0010 00000001 0 SYNCS.ARRIVE 0 0 0 \n",
-            "0010 00000001 0 SYNCS.ARRIVE 0 0 0 Val 1 0x3\n",
+            "0010 00000001 0 SYNCS.ARRIVE 0 0 0 Val 1 0x3 \n",
         ] {
             assert!(trace.contains(line), "{trace}");
         }

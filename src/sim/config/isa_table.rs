@@ -90,6 +90,7 @@ enum EffectName {
     ObjectArriveExpect,
     ObjectArrive,
     ObjectArriveTimes,
+    ObjectLeave,
     ObjectExpect,
     ObjectComplete,
     ObjectArriveAfterCopies,
@@ -367,6 +368,7 @@ impl Row {
             Some(EffectName::ObjectArriveExpect) => Effect::Object(ObjectStep::ArriveExpect),
             Some(EffectName::ObjectArrive) => Effect::Object(ObjectStep::Arrive),
             Some(EffectName::ObjectArriveTimes) => Effect::Object(ObjectStep::ArriveTimes),
+            Some(EffectName::ObjectLeave) => Effect::Object(ObjectStep::Leave),
             Some(EffectName::ObjectExpect) => Effect::Object(ObjectStep::Expect),
             Some(EffectName::ObjectComplete) => Effect::Object(ObjectStep::Complete),
             Some(EffectName::ObjectArriveAfterCopies) => {

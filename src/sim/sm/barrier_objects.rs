@@ -116,6 +116,11 @@ impl BarrierObjects {
             ObjectStep::ArriveTimes => {
                 object.arrive(number.unwrap_or(1).saturating_mul(lanes));
             }
+            // The phase ends without these.
+            ObjectStep::Leave => {
+                let times = number.unwrap_or(1).max(1).saturating_mul(lanes);
+                object.expected = object.expected.map(|expected| expected.saturating_sub(times));
+            }
             ObjectStep::Expect => object.bytes += bytes,
             ObjectStep::Complete => object.bytes -= bytes,
             ObjectStep::Wait => {}
@@ -378,6 +383,18 @@ mod tests {
         objects.step(place, ObjectStep::Arrive, 1, None, 20);
         assert_eq!(objects.ready_at((place, Some(false))), Some(20));
         assert_eq!(objects.ready_at((place, Some(true))), None, "the second phase");
+    }
+
+    #[test]
+    fn who_leaves_arrives_for_the_last_time() {
+        let (mut objects, place) = made_for(3);
+        objects.step(place, ObjectStep::Leave, 1, Some(0), 10);
+        objects.step(place, ObjectStep::Arrive, 1, None, 20);
+        assert_eq!(objects.ready_at((place, Some(false))), None);
+        objects.step(place, ObjectStep::Arrive, 1, None, 30);
+        assert_eq!(objects.ready_at((place, Some(false))), Some(30));
+        objects.step(place, ObjectStep::ArriveTimes, 1, Some(2), 40);
+        assert_eq!(objects.ready_at((place, Some(true))), Some(40), "two are left");
     }
 
     #[test]

@@ -100,12 +100,12 @@ const GROUP_REGISTERS: usize = 128;
 /// Instructions that write no general register though their first operand is one.
 const NO_DESTINATION: &[&str] = &[
     "ST", "STG", "STS", "STL", "RED", "REDG", "LDGSTS", "BRX", "RET", "CALL", "WARPSYNC", "R2P",
-    "BAR", "SUST", "ISETP", "FSETP", "DSETP", "HSETP2", "FCHK",
+    "BAR", "SUST", "STSM", "ISETP", "FSETP", "DSETP", "HSETP2", "FCHK",
 ];
 /// Instructions with an address in their text.
 const ADDRESSED: &[&str] = &[
     "LD", "LDG", "LDS", "LDL", "ST", "STG", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED", "REDG",
-    "LDGSTS", "LDSM", "SYNCS", "ARRIVES", "STAS", "REDAS",
+    "LDGSTS", "LDSM", "STSM", "SYNCS", "ARRIVES", "STAS", "REDAS",
 ];
 
 /// Whether traces have the addresses of an instruction. Those of constant loads are of use where

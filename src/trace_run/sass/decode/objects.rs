@@ -206,8 +206,10 @@ pub(super) fn phase_check(line: &Line) -> Result<Action, String> {
             return Ok(());
         }
         scope.set(out, mask, over);
+        // A machine would wait here for what the value says, and the kernel did not.
         if over != mask {
             scope.warp.pause = Pause::Turn;
+            return Ok(());
         }
         let first = mask.trailing_zeros() as usize % 32;
         say(scope, 0, mask, [places[first].into(), values[first].into()]);
