@@ -8,6 +8,7 @@ __global__ void pair(const int *, int *) {}
 __global__ void tiles(const __grid_constant__ CUtensorMap, const __grid_constant__ CUtensorMap, int, int, int *) {}
 __global__ void deep(const __grid_constant__ CUtensorMap, const CUtensorMap *, int *) {}
 __global__ void objects(int *) {}
+__global__ void each(int *) {}
 #else
 // Two buffers: thread 0 fills them, all double what is there, thread 0 stores and sums it.
 __global__ void pipeline(const int *in, int *out, unsigned *sums, int chunks) {
@@ -109,6 +110,14 @@ __global__ void deep(const __grid_constant__ CUtensorMap from, const CUtensorMap
   }
   wait(shared(&full), 0);
   if (threadIdx.x < 64) out[threadIdx.x] = data[threadIdx.x];
+}
+// A copy for each thread: places that differ within a warp.
+__global__ void each(int *out) {
+  __shared__ __align__(16) int data[4 * threads];
+  int t = threadIdx.x;
+  for (int i = 0; i < 4; i++) data[4 * t + i] = 10 * t + i;
+  if (t % 3 != 1) bulk_out(out + 4 * (threads - 1 - t), shared(data + 4 * t), 16);
+  bulk_done();
 }
 // Arrivals, bytes and questions at one object.
 __global__ void objects(int *out) {
@@ -224,6 +233,13 @@ int main() {
   }
   check_tiles();
   check_deep();
+  int *spread = device((int *)0, 4 * threads);
+  each<<<1, threads>>>(spread);
+  int *e = host(spread, 4 * threads);
+  for (int i = 0; i < 4 * threads; i++) {
+    int t = threads - 1 - i / 4;
+    expect("each", i, e[i], t % 3 == 1 ? 0 : 10 * t + i % 4, 0);
+  }
   int *steps = device(values, 2 * threads);
   objects<<<1, threads>>>(steps);
   int *o = host(steps, threads);
