@@ -336,8 +336,8 @@ impl Row {
         self.reads_predicate = change.reads_predicate.or(self.reads_predicate);
     }
 
-    fn effect(&self) -> Effect {
-        let space = match self.space {
+    fn space(&self) -> Space {
+        match self.space {
             // Only effects without a space have none.
             Some(SpaceName::Global) | None => Space::Global,
             Some(SpaceName::Shared) => Space::Shared,
@@ -345,7 +345,11 @@ impl Row {
             Some(SpaceName::Constant) => Space::Constant,
             Some(SpaceName::Texture) => Space::Texture,
             Some(SpaceName::Generic) => Space::Generic,
-        };
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        let space = self.space();
         match self.effect {
             Some(EffectName::Compute) | None => Effect::Compute,
             Some(EffectName::Load) => Effect::Load(space),
