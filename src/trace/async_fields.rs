@@ -21,6 +21,17 @@ const MOST_BYTES: u64 = 1 << 18;
 const LIST: u64 = 3;
 const DELTA: u64 = 4;
 
+/// What the opcodes have in common that print a commit group.
+const GROUPED: &str = "GMMA";
+/// Opcodes of bulk copies, whose fields are their own (Accel-Sim 2.0, trace_parser.cc).
+const BULK: [&str; 7] = ["UTMALDG", "UTMASTG", "UTMAPF", "UTMAREDG", "UBLKCP", "UBLKPF", "UBLKRED"];
+
+/// True when what follows the sources of an opcode is kept as text.
+#[must_use]
+pub fn is_open(opcode: &str) -> bool {
+    opcode.contains(GROUPED) || BULK.iter().any(|root| opcode.starts_with(root))
+}
+
 /// The bulk copy whose fields `tail` are; `None` where they are not there.
 #[must_use]
 pub fn bulk_copy(tail: &[u8]) -> Option<BulkCopy> {

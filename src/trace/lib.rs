@@ -52,7 +52,7 @@ mod recorder;
 mod store;
 pub mod workload;
 
-pub use async_fields::{bulk_copy, source_values};
+pub use async_fields::{bulk_copy, is_open, source_values};
 pub use error::TraceError;
 pub use filter::{CtaChoice, Filter, KernelIds, NamePattern};
 pub use import::{

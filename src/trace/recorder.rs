@@ -168,6 +168,9 @@ pub struct WarpRecord {
     records: Vec<Record>,
     accesses: Vec<AddressList>,
     deltas: Vec<i64>,
+    /// Of an execution, by its place in `records`: where its further fields end in `text`.
+    fields: Vec<(u32, usize)>,
+    text: Vec<u8>,
 }
 
 impl WarpRecord {
@@ -201,6 +204,14 @@ impl WarpRecord {
         self.access(&access);
     }
 
+    /// Appends the further fields of the instruction pushed last: what follows its sources where
+    /// it [is open](gpumodel_core::isa::Instruction::is_open), else register values.
+    pub fn fields(&mut self, fields: &str) {
+        let Some(last) = self.records.len().checked_sub(1) else { return };
+        self.text.extend_from_slice(fields.as_bytes());
+        self.fields.push((to_u32(last), self.text.len()));
+    }
+
     /// How many executions there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -225,6 +236,12 @@ impl WarpRecord {
             one
         });
         batch.accesses.extend(moved);
+        let mut begin = 0;
+        for &(place, end) in &self.fields {
+            let number = batch.texts.push(&self.text[begin..end]);
+            batch.tails.push((to_u32(first) + place, number));
+            begin = end;
+        }
         (first..batch.records.len(), access)
     }
 }
@@ -263,6 +280,42 @@ mod tests {
         let again = scratch.join("again.gpt");
         crate::convert(&request(&text, &again), &crate::Silent).unwrap();
         assert_eq!(Store::open(&again).unwrap().kernel(0).launch(), store.kernel(0).launch());
+    }
+
+    #[test]
+    fn further_fields_are_in_the_text() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("made.gpt");
+        let mut recorder = Recorder::create(&path, "a", Filter::default()).unwrap();
+        let dim = Dim3::from([1, 1, 1]);
+        let (name, id) = ("k".to_owned(), 1);
+        let launch = Launch { name, id, grid: dim, block: dim, ..Launch::default() };
+        let opcodes = ["UTMALDG.1D".to_owned(), "SYNCS.ARRIVE".to_owned()];
+        let open = Instruction { immediates: Box::new([16, 0, 0]), ..instruction(0, 0, 0) };
+        let code = [open, instruction(16, 1, 0)];
+        let mut kernel = recorder.launch(&launch, &opcodes, &code).unwrap().unwrap();
+        let mut warp = WarpRecord::default();
+        for (number, fields) in [(0, "16 0x8 0 64 0 4 0x100 1 0 0"), (1, ""), (1, "Val 1 0x3")] {
+            warp.push(number, 1);
+            if !fields.is_empty() {
+                warp.fields(fields);
+            }
+        }
+        kernel.cta(Dim3::default(), vec![warp]).unwrap();
+        kernel.end().unwrap();
+        recorder.finish().unwrap();
+        let (store, text) = (Store::open(&path).unwrap(), scratch.path().join("text"));
+        let (inputs, output) = (vec![path], text.clone());
+        let request = crate::ConvertRequest { inputs, output, ..crate::ConvertRequest::default() };
+        crate::export(&store, &request).unwrap();
+        let trace = std::fs::read_to_string(text.join("kernel-1.traceg")).unwrap();
+        for line in [
+            "0000 00000001 0 UTMALDG.1D 0 16 0x8 0 64 0 4 0x100 1 0 0 \n",
+            "0010 00000001 0 SYNCS.ARRIVE 0 0 0 \n",
+            "0010 00000001 0 SYNCS.ARRIVE 0 0 0 Val 1 0x3 \n",
+        ] {
+            assert!(trace.contains(line), "{trace}");
+        }
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub enum ObjectStep {
     Arrive,
     /// Arrives as often as its register says.
     ArriveTimes,
+    /// Arrives so, once where the register is 0, and is not expected in later phases.
+    Leave,
     /// Expects bytes by its register.
     Expect,
     /// Takes bytes by its register as come.

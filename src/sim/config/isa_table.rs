@@ -90,6 +90,7 @@ enum EffectName {
     ObjectArriveExpect,
     ObjectArrive,
     ObjectArriveTimes,
+    ObjectLeave,
     ObjectExpect,
     ObjectComplete,
     ObjectArriveAfterCopies,
@@ -335,8 +336,8 @@ impl Row {
         self.reads_predicate = change.reads_predicate.or(self.reads_predicate);
     }
 
-    fn effect(&self) -> Effect {
-        let space = match self.space {
+    fn space(&self) -> Space {
+        match self.space {
             // Only effects without a space have none.
             Some(SpaceName::Global) | None => Space::Global,
             Some(SpaceName::Shared) => Space::Shared,
@@ -344,7 +345,11 @@ impl Row {
             Some(SpaceName::Constant) => Space::Constant,
             Some(SpaceName::Texture) => Space::Texture,
             Some(SpaceName::Generic) => Space::Generic,
-        };
+        }
+    }
+
+    fn effect(&self) -> Effect {
+        let space = self.space();
         match self.effect {
             Some(EffectName::Compute) | None => Effect::Compute,
             Some(EffectName::Load) => Effect::Load(space),
@@ -367,6 +372,7 @@ impl Row {
             Some(EffectName::ObjectArriveExpect) => Effect::Object(ObjectStep::ArriveExpect),
             Some(EffectName::ObjectArrive) => Effect::Object(ObjectStep::Arrive),
             Some(EffectName::ObjectArriveTimes) => Effect::Object(ObjectStep::ArriveTimes),
+            Some(EffectName::ObjectLeave) => Effect::Object(ObjectStep::Leave),
             Some(EffectName::ObjectExpect) => Effect::Object(ObjectStep::Expect),
             Some(EffectName::ObjectComplete) => Effect::Object(ObjectStep::Complete),
             Some(EffectName::ObjectArriveAfterCopies) => {

@@ -60,6 +60,12 @@ fn initial_arrivals(value: u64) -> u32 {
     0x10_0000_u32.wrapping_sub(low >> 1)
 }
 
+/// The parity for which a register value of `SYNCS.PHASECHK` waits: its top bit, where compilers
+/// put it, or the whole value, where workloads write it.
+fn parity(value: u64) -> bool {
+    value == 1 || value >> 31 & 1 == 1
+}
+
 impl BarrierObjects {
     /// The place of the object at an address, made when it is met first; [`UNNAMED`] beyond
     /// [`MOST`].
@@ -109,6 +115,11 @@ impl BarrierObjects {
             ObjectStep::Arrive | ObjectStep::ArriveAfterCopies => object.arrive(lanes),
             ObjectStep::ArriveTimes => {
                 object.arrive(number.unwrap_or(1).saturating_mul(lanes));
+            }
+            // The phase ends without these.
+            ObjectStep::Leave => {
+                let times = number.unwrap_or(1).max(1).saturating_mul(lanes);
+                object.expected = object.expected.map(|expected| expected.saturating_sub(times));
             }
             ObjectStep::Expect => object.bytes += bytes,
             ObjectStep::Complete => object.bytes -= bytes,
@@ -226,7 +237,7 @@ impl Sm {
         let Some(cta) = self.ctas[slot].as_mut() else { return };
         let place = address.map_or(UNNAMED, |address| cta.objects.place(address));
         if waits {
-            let parity = value.map(|value| value & 1 == 1);
+            let parity = value.map(parity);
             let assumed = !cta.objects.is_known((place, parity)) && place != UNNAMED;
             shared_state.counts[to_usize(cta.kernel)].assumed_object_waits += u64::from(assumed);
             self.warp(warp).object = (place, parity);
@@ -336,7 +347,7 @@ impl Sm {
 
 #[cfg(test)]
 mod tests {
-    use super::{BarrierObjects, UNNAMED, initial_arrivals};
+    use super::{BarrierObjects, UNNAMED, initial_arrivals, parity};
     use gpumodel_core::isa::ObjectStep;
 
     /// An object for `count` arrivals.
@@ -356,6 +367,14 @@ mod tests {
     }
 
     #[test]
+    fn the_parity_of_a_wait_is_the_top_bit_of_its_register() {
+        assert_eq!(
+            [0, 1, 0x8000_0000, 0xffff_f800, 0x7fff_f800].map(parity),
+            [false, true, true, true, false]
+        );
+    }
+
+    #[test]
     fn a_phase_ends_with_its_last_arrival() {
         let (mut objects, place) = made_for(2);
         assert_eq!(objects.ready_at((place, Some(true))), Some(0), "the phase before the first");
@@ -364,6 +383,18 @@ mod tests {
         objects.step(place, ObjectStep::Arrive, 1, None, 20);
         assert_eq!(objects.ready_at((place, Some(false))), Some(20));
         assert_eq!(objects.ready_at((place, Some(true))), None, "the second phase");
+    }
+
+    #[test]
+    fn who_leaves_arrives_for_the_last_time() {
+        let (mut objects, place) = made_for(3);
+        objects.step(place, ObjectStep::Leave, 1, Some(0), 10);
+        objects.step(place, ObjectStep::Arrive, 1, None, 20);
+        assert_eq!(objects.ready_at((place, Some(false))), None);
+        objects.step(place, ObjectStep::Arrive, 1, None, 30);
+        assert_eq!(objects.ready_at((place, Some(false))), Some(30));
+        objects.step(place, ObjectStep::ArriveTimes, 1, Some(2), 40);
+        assert_eq!(objects.ready_at((place, Some(true))), Some(40), "two are left");
     }
 
     #[test]

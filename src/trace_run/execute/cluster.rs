@@ -3,7 +3,7 @@
 //! The CTAs of a cluster take turns. While one runs, it holds the shared memories of the
 //! others; it gives them back before the next one's turn.
 
-use super::cta::{Cta, CtaState, Slice};
+use super::cta::{Cta, CtaState, PATIENCE, Slice};
 use super::grid::Grid;
 use super::warp::{Wait, Warp};
 use crate::error::RunError;
@@ -35,6 +35,7 @@ impl CtaState {
 /// # Errors
 /// When an instruction cannot be executed, or all warps wait for ever.
 pub(super) fn run(ctas: &mut [Cta], grid: &Grid<'_>) -> Result<(), RunError> {
+    let mut patience = PATIENCE;
     loop {
         let before = executed(ctas);
         let mut all_done = true;
@@ -46,7 +47,12 @@ pub(super) fn run(ctas: &mut [Cta], grid: &Grid<'_>) -> Result<(), RunError> {
             return Ok(());
         }
         let released = release(ctas);
-        if !released && executed(ctas) == before {
+        if released || executed(ctas) > before {
+            continue;
+        }
+        let gave_up = ctas.iter_mut().fold(false, |any, cta| cta.give_up() | any);
+        patience -= 1;
+        if patience == 0 || !gave_up {
             return Err(ctas[0].stuck(grid, "the cluster"));
         }
     }

@@ -1,7 +1,7 @@
 //! Where lanes go: branches, convergence, calls, barriers and the end.
 
 use super::lanes::{From, Scope, each, mask_of};
-use super::warp::{Split, Wait, Warp};
+use super::warp::{Pause, Split, Wait, Warp};
 use crate::error::RunError;
 use crate::sass::{Control, CtaBarrier, Guard, Step};
 
@@ -12,16 +12,24 @@ impl Scope<'_> {
     /// Runs the warp until all its lanes wait or have ended, or for `turn` instructions.
     pub(super) fn run(&mut self, turn: u64) -> Result<(), RunError> {
         let end = self.warp.executed + turn;
+        self.warp.idle = false;
+        self.warp.retry();
         while self.warp.executed < end {
             let Some(index) = self.warp.splits.iter().position(|s| s.wait == Wait::Ready) else {
+                self.warp.idle = true;
                 return Ok(());
             };
             // The one that is ready goes first; the others wait for their turn.
             self.warp.splits.swap(0, index);
             let limit = end.min(self.warp.executed + SPLIT_TURN);
             self.stretch(limit)?;
-            if self.warp.splits.len() > 1 && self.warp.executed >= limit {
+            let ends = std::mem::take(&mut self.warp.pause) == Pause::Turn;
+            if self.warp.splits.len() > 1 && (ends || self.warp.executed >= limit) {
                 self.warp.splits.rotate_left(1);
+            }
+            if ends {
+                self.warp.idle = true;
+                return Ok(());
             }
         }
         Ok(())
@@ -48,6 +56,13 @@ impl Scope<'_> {
                     self.warp.note(at, instruction.addressed, mask);
                     at += 1;
                 }
+                Step::Wait(action) => {
+                    action(self, mask).map_err(|what| self.grid.fault(at, self.at(&what)))?;
+                    if !self.goes_on(at, instruction.addressed, mask) {
+                        return Ok(());
+                    }
+                    at += 1;
+                }
                 Step::Control(control) => {
                     self.warp.note(at, instruction.addressed, mask);
                     let done = self.control(control, at, mask);
@@ -60,6 +75,19 @@ impl Scope<'_> {
         Ok(())
     }
 
+    /// After the instruction at `at`, for which lanes may wait: whether the next one follows at
+    /// once.
+    fn goes_on(&mut self, at: usize, addressed: bool, mask: u32) -> bool {
+        if self.warp.pause == Pause::Again {
+            self.warp.executed -= 1;
+            self.warp.splits[0] = Split { at, mask: self.active, wait: Wait::Object };
+            return false;
+        }
+        self.warp.note(at, addressed, mask);
+        self.warp.splits[0].at = at + 1;
+        self.warp.pause == Pause::No
+    }
+
     fn at(&self, what: &str) -> String {
         format!("CTA {}, warp {}: {what}", self.position, self.warp.number)
     }
@@ -70,6 +98,9 @@ impl Scope<'_> {
             Control::Branch { target, also } => {
                 let taken = also.map_or(mask, |guard| mask & self.holds(guard));
                 self.part(next, taken, *target);
+            }
+            Control::BranchTogether { target } => {
+                self.part(next, if mask == 0 { 0 } else { self.active }, *target);
             }
             Control::BranchWhen { target, mask: of, together } => {
                 let all = self.all_here(*of);
@@ -273,7 +304,7 @@ impl Warp {
             self.splits.iter().filter(|s| kind(s.wait, wait)).fold(0, |all, s| all | s.mask)
         };
         match wait {
-            Wait::Ready | Wait::Cta(_) | Wait::Cluster => false,
+            Wait::Ready | Wait::Cta(_) | Wait::Cluster | Wait::Object => false,
             Wait::Converge(_, joined) => {
                 let same = |one: Wait, other: Wait| match (one, other) {
                     (Wait::Converge(a, x), Wait::Converge(b, y)) => a == b && x == y,

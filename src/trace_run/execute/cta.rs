@@ -8,11 +8,14 @@ use super::buffer::Buffer;
 use super::cluster::ClusterState;
 use super::grid::Grid;
 use super::lanes::Scope;
-use super::warp::{Split, Wait, Warp};
+use super::warp::{Wait, Warp};
 use crate::error::RunError;
 
 /// Instructions of a warp before the next one has its turn.
 const TURN: u64 = 1 << 14;
+/// How often waits for phases of barrier objects end early when nothing else can go on: kernels
+/// may look elsewhere after that.
+pub(super) const PATIENCE: u32 = 1 << 10;
 
 /// What the warps of a CTA share.
 #[derive(Debug)]
@@ -73,34 +76,50 @@ impl Cta {
     /// # Errors
     /// When an instruction cannot be executed, or all warps wait for ever.
     pub(crate) fn run(&mut self, grid: &Grid<'_>, budget: u64) -> Result<Slice, RunError> {
-        let mut left = budget;
+        let (mut left, mut patience) = (budget, PATIENCE);
         loop {
-            let mut progress = false;
-            for index in 0..self.warps.len() {
-                if self.warps[index].alive == 0 {
-                    continue;
-                }
-                let (state, position) = (&mut self.state, self.position);
-                let warp = &mut self.warps[index];
-                let before = warp.executed;
-                Scope { warp, cta: state, grid, position, active: 0 }.run(TURN)?;
-                let done = self.warps[index].executed - before;
-                progress |= done > 0;
-                left = left.saturating_sub(done);
-            }
+            let done = self.round(grid)?;
+            left = left.saturating_sub(done);
             if self.warps.iter().all(|warp| warp.alive == 0) {
                 return Ok(Slice::Done);
             }
-            progress |= self.state.release(&mut self.warps);
-            if !progress {
-                let at_cluster = |split: &Split| split.wait == Wait::Cluster;
-                let waits = self.warps.iter().any(|warp| warp.splits.iter().any(at_cluster));
-                return if waits { Ok(Slice::More) } else { Err(self.stuck(grid, "the CTA")) };
-            }
-            if left == 0 {
+            let released = self.state.release(&mut self.warps);
+            let idle = self.warps.iter().all(|warp| warp.alive == 0 || warp.idle);
+            if left == 0 || grid.in_cluster() && idle && !released && done > 0 {
                 return Ok(Slice::More);
             }
+            if done > 0 || released {
+                continue;
+            }
+            let waits = |wait| self.warps.iter().any(|warp| warp.waits(wait));
+            if waits(Wait::Cluster) || grid.in_cluster() && waits(Wait::Object) {
+                return Ok(Slice::More);
+            }
+            if patience == 0 || !self.give_up() {
+                return Err(self.stuck(grid, "the CTA"));
+            }
+            patience -= 1;
         }
+    }
+
+    /// One turn of each warp; returns the instructions that they did.
+    fn round(&mut self, grid: &Grid<'_>) -> Result<u64, RunError> {
+        let before = self.executed();
+        for warp in self.warps.iter_mut().filter(|warp| warp.alive != 0) {
+            let (cta, position) = (&mut self.state, self.position);
+            Scope { warp, cta, grid, position, active: 0 }.run(TURN)?;
+        }
+        Ok(self.executed() - before)
+    }
+
+    /// Ends the time of all waits for phases of barrier objects; whether there are any.
+    pub(super) fn give_up(&mut self) -> bool {
+        let mut any = false;
+        for warp in self.warps.iter_mut().filter(|warp| warp.waits(Wait::Object)) {
+            warp.gives_up = true;
+            any = true;
+        }
+        any
     }
 
     /// Warp instructions so far.
@@ -115,7 +134,7 @@ impl Cta {
             at,
             format!(
                 "CTA {}: all warps wait, and none can go on; a barrier is not reached by all \
-                 threads of {whose}",
+                 threads of {whose}, or nothing ends the phase of a barrier object",
                 self.position
             ),
         )

@@ -15,7 +15,7 @@ use super::buffer::{Buffer, Written};
 use super::cluster;
 use super::cta::{Cta, Slice};
 use super::lanes::Lanes;
-use super::memory::{LOCAL_WINDOW, Memory, SHARED_WINDOW};
+use super::memory::{CONSTANT_WINDOW, LOCAL_WINDOW, Memory, SHARED_WINDOW};
 use super::texture::Texture;
 use super::vector::Vector;
 use super::warp::{Warp, WarpMemory};
@@ -46,6 +46,8 @@ const LATE_PARAMETERS: u32 = 0x210;
 /// The same: whether there are clusters, their CTAs in each direction, the reciprocals of these,
 /// and all CTAs of one.
 const IS_CLUSTER: usize = 0x140;
+/// The same: the generic address of the parameters.
+const PARAMETERS: usize = 0x198;
 const CLUSTER: usize = 0x144;
 const CLUSTER_RECIPROCAL: usize = 0x150;
 const CLUSTER_CTAS: usize = 0x188;
@@ -162,8 +164,10 @@ impl<'a> Grid<'a> {
         bank[base..][..parameters.len()].copy_from_slice(parameters);
     }
 
-    /// Writes the dimensions of clusters where kernels read them.
+    /// Writes where kernels read them the dimensions of clusters, and where parameters lie.
     fn say_cluster(&mut self) {
+        let parameters = CONSTANT_WINDOW + u64::from(self.function.parameter_base);
+        self.banks[0][PARAMETERS..][..8].copy_from_slice(&parameters.to_le_bytes());
         let bank = &mut self.banks[0];
         let mut say = |at: usize, word: u32| bank[at..][..4].copy_from_slice(&word.to_le_bytes());
         say(IS_CLUSTER, u32::from(self.cluster.count() > 1));

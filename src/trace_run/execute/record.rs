@@ -11,5 +11,9 @@ impl Warp {
         if addressed {
             record.addresses(mask, &self.addresses);
         }
+        if !self.fields.is_empty() {
+            record.fields(&self.fields);
+            self.fields.clear();
+        }
     }
 }

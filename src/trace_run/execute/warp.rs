@@ -25,6 +25,20 @@ pub(crate) enum Wait {
     Cta(u8),
     /// At the barrier of the cluster.
     Cluster,
+    /// For the phase of a barrier object, which they ask for again at their next turn.
+    Object,
+}
+
+/// How the instruction at hand changes the turn of its warp.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// Not at all.
+    #[default]
+    No,
+    /// It is done again at the next turn, as if it had not run.
+    Again,
+    /// It ends the turn.
+    Turn,
 }
 
 /// Lanes at the same place.
@@ -63,6 +77,13 @@ pub(crate) struct Warp {
     /// Lanes that arrived at the barrier of the cluster since it was complete last.
     pub(crate) at_cluster: u32,
     pub(crate) record: Option<WarpRecord>,
+    /// What the trace has of the instruction at hand beyond its addresses.
+    pub(crate) fields: String,
+    pub(crate) pause: Pause,
+    /// Its last turn ended because it waits.
+    pub(crate) idle: bool,
+    /// The next wait for a phase ends in any case: its time is over.
+    pub(crate) gives_up: bool,
     /// Instructions so far.
     pub(crate) executed: u64,
 }
@@ -117,6 +138,10 @@ impl Warp {
             at_cluster: 0,
             reduces_all: false,
             record: None,
+            fields: String::new(),
+            pause: Pause::No,
+            idle: false,
+            gives_up: false,
             executed: 0,
         }
     }
@@ -133,6 +158,21 @@ impl Warp {
     pub(crate) fn set_uniform(&mut self, number: u8, value: u32) {
         if usize::from(number) < UNIFORMS - 1 {
             self.uniforms[usize::from(number)] = value;
+        }
+    }
+
+    /// Whether lanes wait so.
+    pub(crate) fn waits(&self, wait: Wait) -> bool {
+        self.splits.iter().any(|split| split.wait == wait)
+    }
+
+    /// Lanes that wait for phases of barrier objects ask again.
+    pub(crate) fn retry(&mut self) {
+        if self.waits(Wait::Object) {
+            for split in self.splits.iter_mut().filter(|split| split.wait == Wait::Object) {
+                split.wait = Wait::Ready;
+            }
+            self.merge();
         }
     }
 

@@ -16,5 +16,6 @@ mod pointers;
 mod registration;
 mod state;
 mod symbols;
+mod tensor_maps;
 mod textures;
 mod volumes;

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use gpumodel_core::isa::{ControlBits, Instruction, Register, RegisterFile, traced_width};
+use gpumodel_core::isa::{
+    ControlBits, Instruction, MOST_IMMEDIATES, Register, RegisterFile, traced_width,
+};
+use gpumodel_trace::is_open;
 
 use super::decode::{Step, step};
 use super::operand::{Operand, Value};
@@ -60,7 +63,8 @@ impl Code {
             let row = row(line, number, start);
             let named = line.operands.iter().filter_map(registers).map(|one| one.number());
             let last = named.filter(|&number| number < 255).max().unwrap_or(0);
-            code.registers = code.registers.max(usize::from(last) + MOST_REGISTERS);
+            let most = if line.name().ends_with(GROUP) { GROUP_REGISTERS } else { MOST_REGISTERS };
+            code.registers = code.registers.max(usize::from(last) + most);
             let addressed = row.width > 0;
             code.rows.push(row);
             code.instructions.push(Decoded { guard: line.guard, addressed, step: step(line) });
@@ -81,7 +85,7 @@ impl Code {
                 let opcode = usize::try_from(row.opcode).ok()?;
                 Some((self.opcodes.get(opcode)?.as_str(), row.pc))
             }
-            Step::Compute(_) | Step::Control(_) => None,
+            Step::Compute(_) | Step::Wait(_) | Step::Control(_) => None,
         })
     }
 }
@@ -89,15 +93,19 @@ impl Code {
 /// Registers from the named one on that an instruction uses, at most.
 const MOST_REGISTERS: usize = 16;
 
+/// What multiplies of warp groups have in common, and their accumulators.
+const GROUP: &str = "GMMA";
+const GROUP_REGISTERS: usize = 128;
+
 /// Instructions that write no general register though their first operand is one.
 const NO_DESTINATION: &[&str] = &[
     "ST", "STG", "STS", "STL", "RED", "REDG", "LDGSTS", "BRX", "RET", "CALL", "WARPSYNC", "R2P",
-    "BAR", "SUST", "ISETP", "FSETP", "DSETP", "HSETP2", "FCHK",
+    "BAR", "SUST", "STSM", "ISETP", "FSETP", "DSETP", "HSETP2", "FCHK",
 ];
 /// Instructions with an address in their text.
 const ADDRESSED: &[&str] = &[
     "LD", "LDG", "LDS", "LDL", "ST", "STG", "STS", "STL", "ATOM", "ATOMG", "ATOMS", "RED", "REDG",
-    "LDGSTS", "LDSM",
+    "LDGSTS", "LDSM", "STSM", "SYNCS", "ARRIVES", "STAS", "REDAS",
 ];
 
 /// Whether traces have the addresses of an instruction. Those of constant loads are of use where
@@ -109,13 +117,16 @@ fn has_addresses(line: &Line) -> bool {
 
 fn row(line: &Line, opcode: u32, start: u64) -> Instruction {
     let name = line.name();
+    let registers = if lists_uniform(name) { all_registers } else { registers };
     let first = line.operands.iter().position(|one| !one.is_predicate());
     let mut destinations = Vec::new();
     let (mut sources, mut marked) = (Vec::new(), Vec::new());
     for (index, operand) in line.operands.iter().enumerate() {
         // Texture reads have two destinations, of which one may be none.
         let texture = matches!(name, "TEX" | "TLD") && index < 2;
-        let unused = texture && operand.value == Value::Register(255);
+        // Of some, a uniform register that reads as zero stands for no result.
+        let uniform = Some(index) == first && operand.value == Value::Uniform(63);
+        let unused = texture && operand.value == Value::Register(255) || uniform;
         let writes = (texture || Some(index) == first) && !NO_DESTINATION.contains(&name);
         if let Some(register) = registers(operand).filter(|_| !unused) {
             if writes && matches!(operand.value, Value::Register(_)) {
@@ -128,17 +139,49 @@ fn row(line: &Line, opcode: u32, start: u64) -> Instruction {
     }
     // The shared address of an asynchronous copy is a source that traces do not list apart.
     let integers = line.operands.iter().filter_map(Operand::integer);
-    let immediate = integers.clone().next().unwrap_or(0);
+    let immediate = narrow(integers.clone().next().unwrap_or(0));
+    let immediates: Box<[i64]> = match is_open(&line.opcode) {
+        true => open_immediates(line).into(),
+        false => [immediate].into(),
+    };
     Instruction {
         pc: line.pc - start.min(line.pc),
         opcode,
         destinations: destinations.into(),
         sources: sources.into(),
         width: if has_addresses(line) { traced_width(&line.opcode) } else { 0 },
-        immediates: Box::new([narrow(immediate)]),
+        immediates,
         line: None,
         control: Some(ControlBits::read(line.encoding[1], marked.into_iter())),
     }
+}
+
+/// The first fields of an instruction whose fields are kept as text: whether a multiply of a warp
+/// group ends a group of them; of a bulk copy its unit, and whether several CTAs get it.
+fn open_immediates(line: &Line) -> [i64; MOST_IMMEDIATES + 1] {
+    let ends = line.operands.iter().any(|one| matches!(&one.value, Value::Word(w) if w == "gsb0"));
+    match line.name().ends_with(GROUP) {
+        true => [ends.into(), 0, 0],
+        false => [16, 0, line.has("MULTICAST").into()],
+    }
+}
+
+/// Whether traces list the uniform registers of an instruction: where machines ask for what is in
+/// them.
+fn lists_uniform(name: &str) -> bool {
+    let bulk = name.starts_with("UBLK") || name.starts_with("UTMA");
+    bulk || name == "SYNCS" || name.ends_with(GROUP)
+}
+
+/// The same with uniform registers.
+fn all_registers(operand: &Operand) -> Option<Register> {
+    let uniform = match &operand.value {
+        Value::Uniform(number) => Some(*number),
+        Value::Memory(address) if address.register.is_none() => address.uniform,
+        _ => None,
+    };
+    let uniform = uniform.and_then(|one| Register::new(RegisterFile::Uniform, one.into()));
+    uniform.or_else(|| registers(operand))
 }
 
 /// Traces show immediates as 32 bits with a sign.

@@ -17,6 +17,7 @@ use nom::multi::count;
 use nom::sequence::preceded;
 use nom::{IResult, Parser};
 
+use crate::async_fields::is_open;
 use crate::store::lanes;
 use crate::store::records::Static;
 use gpumodel_core::isa::{AddressMode, MOST_IMMEDIATES, Register, RegisterFile};
@@ -24,16 +25,6 @@ use gpumodel_core::units::to_usize;
 
 /// Most registers that one list may name.
 const MOST_REGISTERS: usize = 255;
-/// What the opcodes have in common that print a commit group.
-const GROUPED: &str = "GMMA";
-/// Opcodes of bulk copies, whose fields are their own (Accel-Sim 2.0, trace_parser.cc).
-const BULK: [&str; 7] = ["UTMALDG", "UTMASTG", "UTMAPF", "UTMAREDG", "UBLKCP", "UBLKPF", "UBLKRED"];
-
-/// True when what follows the sources of an opcode is kept as text.
-fn is_open(opcode: &str) -> bool {
-    opcode.contains(GROUPED) || BULK.iter().any(|root| opcode.starts_with(root))
-}
-
 /// What the parser expected where it stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Expected<'a> {

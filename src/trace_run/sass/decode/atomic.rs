@@ -18,22 +18,22 @@ pub(super) fn find(name: &str) -> Option<Maker> {
 }
 
 /// The new value from the old one, the operand and, of a compare-and-swap, the other one.
-type Update = fn(u64, u64, u64) -> u64;
+pub(super) type Update = fn(u64, u64, u64) -> u64;
 
 fn single(bits: u64) -> f32 {
     f32::from_bits(low(bits))
 }
 
-fn add_singles(a: u64, b: u64, _: u64) -> u64 {
+pub(super) fn add_singles(a: u64, b: u64, _: u64) -> u64 {
     let flush = |value: f32| f32::from_bits(super::float::flushed(value.to_bits()));
     u64::from(flush(flush(single(a)) + flush(single(b))).to_bits())
 }
 
-fn add_doubles(a: u64, b: u64, _: u64) -> u64 {
+pub(super) fn add_doubles(a: u64, b: u64, _: u64) -> u64 {
     (f64::from_bits(a) + f64::from_bits(b)).to_bits()
 }
 
-fn add_pairs(a: u64, b: u64, format: Format) -> u64 {
+pub(super) fn add_pairs(a: u64, b: u64, format: Format) -> u64 {
     let (a, b) = (halves(low(a)), halves(low(b)));
     let [x, y] = [0, 1].map(|part| {
         let sum = format.read(a[part]) + format.read(b[part]);
@@ -64,7 +64,7 @@ fn sum(line: &Line) -> Option<Update> {
 }
 
 /// The function that `line` names.
-fn update(line: &Line) -> Result<Update, String> {
+pub(super) fn update(line: &Line) -> Result<Update, String> {
     let wide = line.has("64") || line.has("S64");
     let signed = line.has("S32") || line.has("S64");
     let found = line.suffixes().find_map(|suffix| -> Option<Update> {

@@ -3,6 +3,7 @@
 use super::args::{Args, Int, NEVER};
 use super::{Action, Maker};
 use crate::execute::{Lanes, Lanes64, Target, high, low, view};
+use crate::sass::operand::Operand;
 use crate::sass::text::{Guard, Line};
 
 pub(super) fn find(name: &str) -> Option<Maker> {
@@ -32,6 +33,9 @@ fn iadd3(line: &Line) -> Result<Action, String> {
         None
     };
     let ins = [args.maybe_predicate().unwrap_or(NEVER), args.maybe_predicate().unwrap_or(NEVER)];
+    if line.has("64") {
+        return wide_sum(line, target, [a, b, c.unwrap_or(Int::NOTHING)]);
+    }
     let carries = line.has("X");
     if outs == [None, None] && !carries {
         return Ok(plain_sum(target, [a, b], c));
@@ -56,6 +60,20 @@ fn iadd3(line: &Line) -> Result<Action, String> {
                 scope.set(out, mask, vector.mask(|i| high(sum[i]) >= least));
             }
         }
+        Ok(())
+    }))
+}
+
+/// A sum of pairs of registers.
+fn wide_sum(line: &Line, target: Target, sources: [Int; 3]) -> Result<Action, String> {
+    let below = |one: &Operand| one.integer().is_some_and(|number| number < 0);
+    if line.operands.iter().any(|one| below(one) || one.is_predicate()) {
+        return Err("with carries or a negative number it is not known".into());
+    }
+    Ok(Box::new(move |scope, mask| {
+        let [a, b, c] = sources.map(|one| one.get64(scope));
+        let sum = scope.grid.vector.make(|i| a[i].wrapping_add(b[i]).wrapping_add(c[i]));
+        scope.put64(target, mask, &sum);
         Ok(())
     }))
 }

@@ -9,6 +9,8 @@ use crate::sass::text::{Guard, Line};
 pub(crate) enum Control {
     /// To the instruction `target`, where `also` holds.
     Branch { target: usize, also: Option<Guard> },
+    /// To `target` with all lanes here when the guard holds for any of them.
+    BranchTogether { target: usize },
     /// To `target` when all lanes of `mask` are here, or are not.
     BranchWhen { target: usize, mask: From, together: bool },
     /// To where a pair of registers and `base` point.
@@ -83,6 +85,9 @@ fn branch(line: &Line) -> Result<Control, String> {
         };
         let target = index(args.next()?)?;
         return Ok(Control::BranchWhen { target, mask, together: line.has("CONV") });
+    }
+    if line.has("U") && line.has("ANY") {
+        return Ok(Control::BranchTogether { target: index(args.next()?)? });
     }
     let also = args.maybe_predicate();
     Ok(Control::Branch { target: index(args.next()?)?, also })

@@ -3,8 +3,8 @@
 use super::args::Args;
 use super::{Action, Maker};
 use crate::execute::{
-    From, LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope, Target, WINDOW_BYTES, WarpAccess, Words, ZERO,
-    copy_bytes, each, low, view,
+    CONSTANT_BANK_BYTES, CONSTANT_WINDOW, From, LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope, Target,
+    WINDOW_BYTES, WarpAccess, Words, ZERO, copy_bytes, each, low, view,
 };
 use crate::sass::operand::Address;
 use crate::sass::text::Line;
@@ -15,6 +15,7 @@ pub(super) fn find(name: &str) -> Option<Maker> {
         "ST" | "STG" | "STS" | "STL" => store,
         "LDGSTS" => copy,
         "LDSM" => matrices,
+        "STSM" => store_matrices,
         _ => return None,
     })
 }
@@ -32,7 +33,7 @@ impl Space {
     pub(super) fn of(line: &Line) -> Self {
         match line.name() {
             "LDG" | "STG" | "ATOMG" | "REDG" => Self::Global,
-            "LDS" | "STS" | "ATOMS" | "LDSM" => Self::Shared,
+            "LDS" | "STS" | "ATOMS" | "LDSM" | "STSM" => Self::Shared,
             "LDL" | "STL" => Self::Local,
             _ => Self::Generic,
         }
@@ -80,6 +81,8 @@ enum Place {
     /// That of the CTA itself, or of the one of a number in its cluster.
     Shared(Option<u32>, usize),
     Local(usize),
+    /// A place in a constant bank: parameters have generic addresses.
+    Constant(u64),
 }
 
 /// Windows of shared memory, one for each CTA of a cluster, before the one of local memory.
@@ -98,6 +101,9 @@ fn place(space: Space, address: u64) -> Place {
             }
             a if a.wrapping_sub(LOCAL_WINDOW) < WINDOW_BYTES => {
                 Place::Local(index(a - LOCAL_WINDOW))
+            }
+            a if a.wrapping_sub(CONSTANT_WINDOW) < CONSTANT_BANK_BYTES => {
+                Place::Constant(a - CONSTANT_WINDOW)
             }
             a => Place::Global(a),
         },
@@ -143,6 +149,12 @@ impl Scope<'_> {
             Place::Local(at) => {
                 self.local(lane, at, into.len()).map(|bytes| copy_bytes(into, bytes))
             }
+            Place::Constant(at) => {
+                for (byte, at) in into.iter_mut().zip(at..) {
+                    *byte = self.grid.constant(0, at).to_le_bytes()[0];
+                }
+                Some(())
+            }
         };
         found.ok_or_else(|| outside("read", lane, address, into.len()))
     }
@@ -187,6 +199,7 @@ impl Scope<'_> {
             Place::Local(at) => {
                 self.local(lane, at, from.len()).map(|bytes| copy_bytes(bytes, from))
             }
+            Place::Constant(_) => None,
         };
         found.ok_or_else(|| outside("written", lane, address, from.len()))
     }
@@ -388,15 +401,43 @@ fn copy(line: &Line) -> Result<Action, String> {
     }))
 }
 
-fn matrices(line: &Line) -> Result<Action, String> {
-    let mut args = Args::new(line);
-    let (target, address) = (args.target()?, args.memory()?);
+/// How many matrices of 8 rows of 8 halves an instruction moves, and whether they are transposed.
+fn matrix_count(line: &Line) -> Result<(u8, bool), String> {
     let transposed = line.has("MT88");
     if !(transposed || line.has("M88")) || !line.has("16") {
         return Err("its shape is not known".into());
     }
     let count = line.suffixes().last().and_then(|n| n.parse::<u8>().ok()).unwrap_or(1);
-    let count = if count > 4 { 1 } else { count };
+    Ok((if count > 4 { 1 } else { count }, transposed))
+}
+
+/// The inverse of a load of matrices.
+fn store_matrices(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let (address, source) = (args.memory()?, args.int()?.from);
+    let (count, transposed) = matrix_count(line)?;
+    Ok(Box::new(move |scope, _| {
+        let places = addresses(scope, address, Space::Shared);
+        for matrix in 0..count {
+            let value = scope.get(nth(source, matrix));
+            for row in 0..8 {
+                let half = |column: usize| {
+                    let (a, b) = if transposed { (column, row) } else { (row, column) };
+                    super::half::halves(value[4 * a + b / 2])[b % 2]
+                };
+                let raw: Vec<u8> = (0..8).flat_map(|column| half(column).to_le_bytes()).collect();
+                let lane = 8 * usize::from(matrix) + row;
+                scope.write(Space::Shared, lane, places[lane], &raw)?;
+            }
+        }
+        Ok(())
+    }))
+}
+
+fn matrices(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let (target, address) = (args.target()?, args.memory()?);
+    let (count, transposed) = matrix_count(line)?;
     Ok(Box::new(move |scope, mask| {
         let places = addresses(scope, address, Space::Shared);
         for matrix in 0..count {

@@ -204,7 +204,7 @@ fn imma(line: &Line) -> Result<Action, String> {
 
 /// A sum that is a whole number as 32 bits.
 #[allow(clippy::cast_possible_truncation, reason = "wraps or saturates, as the format does")]
-fn word(sum: f64, saturates: bool) -> u32 {
+pub(super) fn word(sum: f64, saturates: bool) -> u32 {
     if saturates {
         return (sum as i32).cast_unsigned();
     }

@@ -5,17 +5,20 @@
 mod args;
 mod atomic;
 mod bits;
+mod bulk;
 mod carry;
 mod compare;
 mod control;
 mod convert;
 mod double;
 mod float;
+mod group_matrix;
 mod half;
 mod integer;
 mod load;
 mod matrix;
 mod moves;
+mod objects;
 mod predicate;
 mod rounding;
 mod shift;
@@ -37,6 +40,8 @@ type Maker = fn(&Line) -> Result<Action, String>;
 pub(crate) enum Step {
     /// It computes, and the next one follows.
     Compute(Action),
+    /// It computes, or its lanes wait and ask again.
+    Wait(Action),
     /// It may change where lanes go.
     Control(Control),
     /// It cannot be executed, and why.
@@ -52,6 +57,9 @@ pub(crate) fn step(line: &Line) -> Step {
         };
     }
     let name = line.name();
+    if name == "SYNCS" && line.has("PHASECHK") {
+        return objects::phase_check(line).map_or_else(|what| unknown(line, &what), Step::Wait);
+    }
     let families = [
         integer::find,
         carry::find,
@@ -69,6 +77,9 @@ pub(crate) fn step(line: &Line) -> Step {
         vote::find,
         matrix::find,
         texture::find,
+        objects::find,
+        bulk::find,
+        group_matrix::find,
     ];
     // The uniform datapath has the instructions of the others.
     let plain = name.strip_prefix('U').unwrap_or(name);

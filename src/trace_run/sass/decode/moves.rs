@@ -146,13 +146,16 @@ fn r2ur(line: &Line) -> Result<Action, String> {
     let any = line.has("OR");
     Ok(Box::new(move |scope, mask| {
         let value = a.get(scope);
-        let chosen = match any {
+        let chosen = match any && out.is_none() {
             true => crate::execute::each(mask).fold(0, |all, lane| all | value[lane]),
             false => value[mask.trailing_zeros() as usize % 32],
         };
         scope.put(target, mask, &[chosen; 32]);
+        // Loops over the values of a warp go on with the lanes that have another one, here or,
+        // with `OR`, in a register before.
         if let Some(out) = out {
-            scope.set(out, mask, mask_of(|lane| value[lane] == chosen));
+            let before = if any { scope.holds(out) } else { 0 };
+            scope.set(out, mask, before | mask_of(|lane| value[lane] != chosen));
         }
         Ok(())
     }))
