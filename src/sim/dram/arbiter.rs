@@ -151,6 +151,8 @@ pub(super) struct Candidates {
     idle: u64,
     /// Banks whose candidates must be updated.
     pub(super) stale: u64,
+    /// Banks whose candidates are the same and become legal later.
+    pub(super) delayed: u64,
     /// By class and bank.
     all: [Vec<Candidate>; CLASSES],
 }
@@ -169,7 +171,7 @@ impl Candidates {
     pub(super) fn new(banks: usize) -> Self {
         let none = Candidate { entry: NONE, ready: 0, rank: u64::MAX };
         let all = std::array::from_fn(|_| vec![none; banks]);
-        Self { banks: [0; CLASSES], idle: 0, stale: 0, all }
+        Self { banks: [0; CLASSES], idle: 0, stale: 0, delayed: 0, all }
     }
 
     #[inline]
@@ -255,11 +257,9 @@ fn banks_with_candidates(channel: &Channel, bus: usize) -> u64 {
 /// The classes of commands that go over a bus.
 #[inline]
 fn classes(channel: &Channel, bus: usize) -> Range<usize> {
-    match (channel.shape.row_bus, bus) {
-        (COLUMN, _) => 0..CLASSES,
-        (_, COLUMN) => ACCESSES..OPENINGS,
-        (_, _) => OPENINGS..CLASSES,
-    }
+    let first = if bus == ROW { OPENINGS } else { ACCESSES };
+    let end = if bus == channel.shape.row_bus { CLASSES } else { OPENINGS };
+    first..end
 }
 
 /// Considers the candidates of one class in `banks`. The gates of a pseudo channel and of a bank
@@ -361,9 +361,20 @@ fn consider_refresh(channel: &Channel, due: Due, from: u64, next: &mut NextComma
 
 /// Updates the candidates of the banks that changed and returns which banks those are.
 pub(super) fn update_stale(channel: &mut Channel) -> u64 {
-    let changed = std::mem::take(&mut channel.candidates.stale);
-    bits(changed).for_each(|bank| update_bank(channel, bank));
-    changed
+    let stale = std::mem::take(&mut channel.candidates.stale);
+    let delayed = std::mem::take(&mut channel.candidates.delayed);
+    bits(delayed & !stale).for_each(|bank| update_clocks(channel, bank));
+    bits(stale).for_each(|bank| update_bank(channel, bank));
+    stale | delayed
+}
+
+fn update_clocks(channel: &mut Channel, bank: usize) {
+    let Candidates { banks, all, .. } = &mut channel.candidates;
+    for class in 0..CLASSES {
+        if banks[class] >> bank & 1 == 1 {
+            all[class][bank].ready = channel.device.earliest_own(COMMANDS[class], bank);
+        }
+    }
 }
 
 fn update_bank(channel: &mut Channel, bank: usize) {

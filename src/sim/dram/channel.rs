@@ -488,7 +488,11 @@ impl Channel {
         } else if command == Command::Activate {
             row = self.migrating.rows[bank];
         }
-        self.candidates.stale |= if self.order.steady() { 1 << bank } else { self.busy };
+        if self.keeps_candidates(pick) {
+            self.candidates.delayed |= 1 << bank;
+        } else {
+            self.candidates.stale |= if self.order.steady() { 1 << bank } else { self.busy };
+        }
         self.device.issue(command, bank, row, clock);
         if let Some(log) = &mut self.log {
             log.push(Issued { clock, command, bank: to_u32(bank), row, column });
@@ -502,6 +506,18 @@ impl Channel {
             }
             _ => self.after_column(pick, command, clock, done),
         }
+    }
+
+    /// True when a command serves one of several accesses of an entry and its bank could do
+    /// the same next as before.
+    fn keeps_candidates(&self, pick: Pick) -> bool {
+        let BankState { opener, served, .. } = self.banks[pick.bank];
+        pick.entry != NONE
+            && pick.command.is_column()
+            && self.queue.entry(pick.entry).has_more()
+            && opener == KINDS
+            && served + 1 != self.options.hit_cap
+            && self.order.steady()
     }
 
     /// With closed pages the last access to a row closes it.
