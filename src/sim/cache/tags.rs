@@ -152,6 +152,8 @@ pub(crate) struct TagArray {
     dirty_guard_percent: u64,
     /// Percent of the ways of a set that may be dirty at once, at least one way.
     dirty_percent: Option<u32>,
+    /// Lines that were evicted, where that is asked for.
+    evicted: Option<Vec<u64>>,
 }
 
 impl TagArray {
@@ -180,7 +182,19 @@ impl TagArray {
             dirty_lines: 0,
             dirty_guard_percent: u64::from(dirty_guard_percent),
             dirty_percent: spec.dirty_ways_percent,
+            evicted: None,
         }
+    }
+
+    /// From now on, [`TagArray::next_evicted`] reports the lines that are evicted.
+    pub(crate) fn report_evicted(&mut self) {
+        self.evicted = Some(Vec::new());
+    }
+
+    /// The address of a line that was evicted, once.
+    #[inline]
+    pub(crate) fn next_evicted(&mut self) -> Option<u64> {
+        self.evicted.as_mut()?.pop().map(|line| line << self.line_shift)
     }
 
     /// Indexes sets by the lines of one slice of `map`.
@@ -259,6 +273,10 @@ impl TagArray {
         if old.dirty != 0 {
             self.dirty_lines -= 1;
             self.write_back_line(way);
+        }
+        if let Some(evicted) = &mut self.evicted {
+            let line = self.way_table.line(way);
+            evicted.extend((line != INVALID).then_some(line));
         }
         self.way_table.put(way, line);
         self.lines[way] = EMPTY;

@@ -20,6 +20,9 @@ pub struct Cluster {
     pub remote_cycles: u32,
     /// Bytes per cycle that an SM gets from or sends to the shared memories of others.
     pub remote_bytes_per_cycle: u32,
+    /// Bytes per cycle that all SMs of a GPC together get from the L2; 0: any number.
+    #[serde(default)]
+    pub gpc_bytes_per_cycle: u32,
 }
 
 /// More GPCs than any GPU has.
@@ -56,6 +59,12 @@ pub(super) fn problems(machine: &Machine) -> Vec<String> {
     if !(1..=1024).contains(&bytes) {
         wrong.push(format!("cluster.remote_bytes_per_cycle = {bytes} (from 1 to 1024)"));
     }
+    let bytes = cluster.gpc_bytes_per_cycle;
+    if bytes != 0 && !(32..=65_536).contains(&bytes) {
+        wrong.push(format!(
+            "cluster.gpc_bytes_per_cycle = {bytes} (from 32 to 65536, or 0: any number)"
+        ));
+    }
     wrong
 }
 
@@ -65,7 +74,12 @@ mod tests {
 
     #[test]
     fn gpcs_of_an_h100_have_16_or_18_sms() {
-        let cluster = Cluster { gpcs: 8, remote_cycles: 203, remote_bytes_per_cycle: 16 };
+        let cluster = Cluster {
+            gpcs: 8,
+            remote_cycles: 203,
+            remote_bytes_per_cycle: 16,
+            gpc_bytes_per_cycle: 0,
+        };
         let mut sizes = [0; 8];
         for sm in 0..132 {
             sizes[usize::from(cluster.gpc_of(sm, 132))] += 1;

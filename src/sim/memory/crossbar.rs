@@ -4,7 +4,8 @@
 //! A packet occupies its source port for its flits, crosses after the latency, and occupies
 //! its destination port for its flits. Places in front of a slice are credits: a packet
 //! leaves its source only with a credit. Without one it blocks the packets behind it (head of
-//! line), or only those for the same slice (virtual output queues). Answers are always accepted.
+//! line), or only those for the same slice (virtual output queues). Answers are always accepted;
+//! where the SMs of a GPC share a port, they pass it one after the other.
 
 use std::collections::VecDeque;
 
@@ -12,6 +13,7 @@ use crate::config::{Allocation, Machine, PortQueues, RequestGranularity};
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
 
 use super::fixed_point;
+use super::gpc_ports::GpcPorts;
 use crate::memory::packet::{Packet, RequestKind};
 
 /// Fixed-point shift of port times: 1/256 SM cycle.
@@ -142,6 +144,7 @@ pub(super) struct Crossbar {
     destinations: Vec<Destination>,
     answers: Vec<u64>,
     ejects: Vec<u64>,
+    gpcs: Option<GpcPorts>,
     /// `None` unless ports are matched cycle by cycle.
     matching: Option<Matching>,
     /// The port of each SM.
@@ -169,8 +172,7 @@ impl Crossbar {
         let sms_per_port = to_u16(spec.sms_per_port.max(1));
         // Page walkers and page copies have separate ports after the SMs'.
         let others = machine.translation.as_ref().map_or(0, |spec| 1 + spec.migration_ports);
-        let ports = u32::from(machine.dispatch.sms.div_ceil(sms_per_port)) + others;
-        let ports = to_usize(ports);
+        let ports = to_usize(u32::from(machine.dispatch.sms.div_ceil(sms_per_port)) + others);
         let clocks = &machine.clocks;
         let slices = 0..machine.l2.slices;
         let credits = spec.output_queue + machine.l2.input_queue + pipeline(machine);
@@ -190,6 +192,7 @@ impl Crossbar {
                 .collect(),
             answers: vec![0; to_usize(machine.l2.slices)],
             ejects: vec![0; ports],
+            gpcs: GpcPorts::new(machine, SHIFT),
             matching: (spec.allocation == Allocation::Matched).then(|| Matching {
                 slices: vec![PortCycles::new(); to_usize(machine.l2.slices)],
                 sms: vec![PortCycles::new(); ports],
@@ -356,16 +359,21 @@ impl Crossbar {
 
     /// Receives an answer at its SM's port and returns when its last flit is in.
     pub(super) fn eject(&mut self, packet: &Packet, now: Cycle) -> Cycle {
-        let (time, flit) = (self.sm_packet_times[answered_sectors(packet)], self.sm_flit_time);
+        let sectors = answered_sectors(packet);
+        let (time, flit) = (self.sm_packet_times[sectors], self.sm_flit_time);
         let port = self.port_of(packet.sm);
+        let mut at = now << SHIFT;
+        if let Some(gpcs) = &mut self.gpcs {
+            at = gpcs.pass(packet.sm, sectors as u64, at);
+        }
         let free_at = &mut self.ejects[usize::from(port)];
         if self.by_line {
             // The first flit goes on while the others come.
-            let start = (now << SHIFT).saturating_sub(time - flit).max(*free_at);
+            let start = at.saturating_sub(time - flit).max(*free_at);
             *free_at = start + time;
             return ceil(start + time - flit).max(now);
         }
-        let start = (now << SHIFT).max(*free_at);
+        let start = at.max(*free_at);
         *free_at = start + time;
         // The last flit of an answer that finds the port free has just arrived.
         ceil(start + time - flit)

@@ -10,11 +10,14 @@
 //! (te42kyfo/gpu-benches: 18 to 20 MB of 40 on A100s, 22 of 50 on an H100) and its cycles beyond.
 //!
 //! Assumed: a store changes the copy in its own half and ends the one in the other, both at no
-//! cost; TPCs (pairs of SMs) belong to the halves in turn; any number of bytes cross at once.
+//! cost; so does the eviction of a line from its home (where A100s read chunks of 30 MB, a third
+//! of their bandwidth is gone, and copies that outlive their homes would let them fit); TPCs
+//! (pairs of SMs) belong to the halves in turn; any number of bytes cross at once.
 
 use crate::config::Machine;
 use gpumodel_core::units::{Cycle, to_u16};
 
+use super::MemorySystem;
 use crate::memory::packet::{Leg, Origin, Packet};
 
 /// SMs of a TPC.
@@ -67,6 +70,20 @@ impl Halves {
     pub(super) fn crossed(&self, packet: Packet) -> Packet {
         let leg = if packet.leg == Leg::Home { Leg::Far } else { Leg::Home };
         Packet { slice: self.across(packet.slice), leg, ..packet }
+    }
+}
+
+impl MemorySystem {
+    /// The copies of lines that a slice is the home of and has evicted end.
+    #[inline]
+    pub(super) fn end_copies_of_evicted(&mut self, slice: u16) {
+        let Some(halves) = &self.halves else { return };
+        let across = usize::from(halves.across(slice));
+        while let Some(address) = self.slices[usize::from(slice)].tags.next_evicted() {
+            if self.slice_of(address) == slice {
+                self.slices[across].end_copy(address, u8::MAX);
+            }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod channel;
 mod crossbar;
+mod gpc_ports;
 mod halves;
 mod instances;
 pub(crate) mod packet;
@@ -258,6 +259,7 @@ impl MemorySystem {
             let across = usize::from(halves.across(packet.slice));
             self.slices[across].end_copy(packet.address, asked & !outcome.refused);
         }
+        self.end_copies_of_evicted(packet.slice);
         outcome
     }
 
@@ -371,6 +373,7 @@ impl MemorySystem {
             if slice.has_write_backs() {
                 self.write_back(packet.slice, packet.kernel, events);
             }
+            self.end_copies_of_evicted(packet.slice);
         }
         *self.packets.get_mut(number) = packet;
         self.answer(number, &packet, events.now(), events);
@@ -609,6 +612,7 @@ impl MemorySystem {
     pub(crate) fn put_in(&mut self, address: u64, writes: bool) {
         let slice = self.slice_of(address);
         self.slices[usize::from(slice)].put_in(address, writes);
+        self.end_copies_of_evicted(slice);
         if let Some(halves) = &self.halves {
             let across = &mut self.slices[usize::from(halves.across(slice))];
             across.end_copy(address, across.tags.sector_bit(address));

@@ -95,6 +95,9 @@ impl Slice {
         let spec = &machine.l2;
         let mut tags = TagArray::new(&spec.cache, 0);
         tags.index_within_slice(Arc::clone(map));
+        if spec.far_half_cycles > 0 {
+            tags.report_evicted();
+        }
         let interval = fixed_point(1, machine.clocks.l2_mhz, machine.clocks.core_mhz);
         let lines = u64::from(spec.cache.sets) * u64::from(spec.cache.ways);
         let granule = granule(access_bytes.max(spec.cache.sector_bytes));

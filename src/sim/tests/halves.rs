@@ -53,6 +53,32 @@ fn the_first_load_of_the_far_half_crosses() {
     assert!((HOP..HOP + 3).contains(&more(1)), "{} cycles more", more(1));
 }
 
+#[test]
+fn a_copy_ends_when_its_home_is_evicted() {
+    // With one line per slice, an atomic at the home of the first line evicts it there alone.
+    let reads = |ways| {
+        let sizes = [("l2.cache.sets", "1"), ("l2.cache.ways", ways)];
+        let resolved = named("a100", &[&sizes[..], &[("l2.far_half_cycles", "132")]].concat());
+        let (_, map) = memory_of(&resolved);
+        let first = line_of_half(&resolved, 1);
+        let home = map.locate(first);
+        let same = |at: &u64| (map.locate(*at).channel, map.locate(*at).slice);
+        let mut lines = (1..100_000).map(|k| first + k * 128);
+        let second = lines.find(|at| same(at) == (home.channel, home.slice)).unwrap();
+        let access = |opcode, register, at| {
+            memory(opcode, Some(register + 1), Some(register), move |_, _, _| (at, 0))
+        };
+        let body = [
+            access("LDG.E.STRONG.GPU", 1, first),
+            access("ATOMG.E.ADD.STRONG.GPU", 2, second),
+            access("LDG.E.STRONG.GPU", 3, first),
+        ];
+        let run = Script::new(&resolved, &body, 1, 1, 32).with_mask(1).run(&resolved);
+        run.kernels[0].dram_reads
+    };
+    assert_eq!(reads("1") * 2, reads("4") * 3);
+}
+
 /// Counters of loads, stores and atomics of all SMs to lines that several of them use.
 fn counts(resolved: &Resolved) -> KernelCounts {
     let word = |cta: u64, warp: u64, turn: u64, lane: u64| {
