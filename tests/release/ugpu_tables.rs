@@ -32,8 +32,12 @@ impl Study {
     fn read(name: &str) -> Self {
         let runs: Vec<Run> = rows(name);
         let labels: Vec<String> = runs.iter().map(|run| run.label(&runs)).collect();
+        let all: Vec<_> = runs.iter().map(|run| run.overrides.clone()).collect();
         let labelled = |(run, scheme): (Run, String)| {
-            let settings = run.overrides.iter().map(|(key, value)| format!("; `{key}={value}`"));
+            // What all runs have is no part of a name.
+            let everywhere = |key, value| all.iter().all(|of| of.get(key) == Some(value));
+            let own = run.overrides.iter().filter(|&(key, value)| !everywhere(key, value));
+            let settings = own.map(|(key, value)| format!("; `{key}={value}`"));
             let mix = listed(&run.mix, " + ") + &settings.collect::<String>();
             Labelled { mix, scheme, run }
         };

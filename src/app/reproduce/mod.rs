@@ -8,6 +8,7 @@ mod check;
 mod part;
 mod published;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -166,9 +167,11 @@ fn filled(headline: &Headline, set: &Set, ran: &[Ran], partial: bool) -> Headlin
         row.headline.mean = String::from("best");
     }
     let part = ran.iter().find(|ran| ran.part.name == set.part);
+    // Short versions run machines as their files have them.
+    let as_in_file = BTreeMap::new();
     let selection = RunSelection {
         mixes: set.mixes.as_deref(),
-        overrides: Some(&set.overrides),
+        overrides: Some(if partial { &as_in_file } else { &set.overrides }),
         distribution: set.distribution.as_deref(),
         partial: partial || part.is_some_and(|ran| ran.part.left > 0),
     };

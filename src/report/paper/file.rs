@@ -107,7 +107,7 @@ pub struct Set {
     /// Which mixes of it, by the names of applications in any order; absent: all.
     pub mixes: Option<Vec<Vec<String>>>,
     /// How many SMs, say: what tells its machine from others of the part, as the plan
-    /// sets it; absent: the machine as it is.
+    /// sets it; absent, and in short versions: the machine as it is.
     #[serde(default)]
     pub overrides: BTreeMap<String, String>,
     /// Which distribution of classes of a queue; absent: the mean over all.
