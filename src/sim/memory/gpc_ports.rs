@@ -8,10 +8,11 @@ use gpumodel_core::units::SECTOR_BYTES;
 pub(super) struct GpcPorts {
     /// The GPC of each SM.
     of: Vec<u16>,
-    /// By GPC, when its port is free.
+    /// By GPC, when its port is free, times `bytes`: so no fraction of a cycle is lost.
     free_at: Vec<u64>,
-    /// Port time of a sector.
-    sector_time: u64,
+    /// Bytes per cycle of a port.
+    bytes: u64,
+    shift: u32,
 }
 
 impl GpcPorts {
@@ -19,12 +20,12 @@ impl GpcPorts {
     pub(super) fn new(machine: &Machine, shift: u32) -> Option<Self> {
         let cluster = machine.cluster.as_ref()?;
         let bytes = u64::from(cluster.gpc_bytes_per_cycle);
-        let sector_time = (SECTOR_BYTES << shift).checked_div(bytes)?;
         let sms = machine.dispatch.sms;
-        Some(Self {
+        (bytes > 0).then(|| Self {
             of: (0..sms).map(|sm| cluster.gpc_of(sm, sms)).collect(),
             free_at: vec![0; usize::from(cluster.gpcs)],
-            sector_time,
+            bytes,
+            shift,
         })
     }
 
@@ -33,9 +34,9 @@ impl GpcPorts {
         // Page walkers have no GPC.
         let Some(&gpc) = self.of.get(usize::from(sm)) else { return at };
         let free_at = &mut self.free_at[usize::from(gpc)];
-        let start = at.max(*free_at);
-        *free_at = start + sectors * self.sector_time;
-        start
+        let start = (at * self.bytes).max(*free_at);
+        *free_at = start + (sectors * SECTOR_BYTES << self.shift);
+        start.div_ceil(self.bytes)
     }
 }
 
@@ -59,5 +60,9 @@ mod tests {
         assert_eq!(starts([0, 1, 2, 3]), [0, 1, 2, 3].map(|n| (1000 << 8) + n * 128));
         assert_eq!(starts([20, 40, 60, 80]), [1000 << 8; 4]);
         assert_eq!(starts([132; 4]), [1000 << 8; 4], "page walkers");
+        bytes(&mut machine, 548);
+        let mut ports = GpcPorts::new(&machine, 8).unwrap();
+        let last = (0..=548).map(|_| ports.pass(0, 4, 0)).last();
+        assert_eq!(last, Some(128 << 8), "548 lines of 128 bytes");
     }
 }

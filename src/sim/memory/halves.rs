@@ -10,7 +10,7 @@
 //! (te42kyfo/gpu-benches: 18 to 20 MB of 40 on A100s, 22 of 50 on an H100) and its cycles beyond.
 //!
 //! Assumed: a store changes the copy in its own half and ends the one in the other, both at no
-//! cost; so does the eviction of a line from its home (where A100s read chunks of 30 MB, a third
+//! cost; so does the eviction of a line from its home (where A100s read chunks of 30 MB, a quarter
 //! of their bandwidth is gone, and copies that outlive their homes would let them fit); TPCs
 //! (pairs of SMs) belong to the halves in turn; any number of bytes cross at once.
 
