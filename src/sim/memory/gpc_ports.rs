@@ -35,7 +35,7 @@ impl GpcPorts {
         let Some(&gpc) = self.of.get(usize::from(sm)) else { return at };
         let free_at = &mut self.free_at[usize::from(gpc)];
         let start = (at * self.bytes).max(*free_at);
-        *free_at = start + (sectors * SECTOR_BYTES << self.shift);
+        *free_at = start + ((sectors * SECTOR_BYTES) << self.shift);
         start.div_ceil(self.bytes)
     }
 }
