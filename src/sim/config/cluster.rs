@@ -20,9 +20,13 @@ pub struct Cluster {
     pub remote_cycles: u32,
     /// Bytes per cycle that an SM gets from or sends to the shared memories of others.
     pub remote_bytes_per_cycle: u32,
-    /// Bytes per cycle that all SMs of a GPC together get from the L2; 0: any number.
+    /// Bytes per cycle of the L2 that all SMs of a GPC together get from it; 0: any number.
     #[serde(default)]
-    pub gpc_bytes_per_cycle: u32,
+    pub gpc_bytes_per_l2_cycle: u32,
+    /// SMs of a GPC that CTAs go to before they go to the next GPC; 0: all of them. An SM that
+    /// has room for more warps comes first.
+    #[serde(default)]
+    pub sms_in_turn: u16,
 }
 
 /// More GPCs than any GPU has.
@@ -38,6 +42,22 @@ impl Cluster {
         let pairs = u32::from(sms.div_ceil(SMS_OF_TPC)).max(1);
         let pair = u32::from(sm / SMS_OF_TPC);
         u16::try_from(pair * u32::from(self.gpcs.max(1)) / pairs).unwrap_or(0)
+    }
+
+    /// The SMs in the order in which CTAs come to an empty machine of so many.
+    #[must_use]
+    pub fn dispatch_order(&self, sms: u16) -> Vec<u16> {
+        let in_turn = if self.sms_in_turn == 0 { sms.max(1) } else { self.sms_in_turn };
+        let mut seen = vec![0_u16; usize::from(self.gpcs.max(1))];
+        let mut turns: Vec<(u16, u16)> = (0..sms)
+            .map(|sm| {
+                let before = &mut seen[usize::from(self.gpc_of(sm, sms))];
+                *before += 1;
+                ((*before - 1) / in_turn, sm)
+            })
+            .collect();
+        turns.sort_unstable();
+        turns.into_iter().map(|(_, sm)| sm).collect()
     }
 }
 
@@ -59,10 +79,10 @@ pub(super) fn problems(machine: &Machine) -> Vec<String> {
     if !(1..=1024).contains(&bytes) {
         wrong.push(format!("cluster.remote_bytes_per_cycle = {bytes} (from 1 to 1024)"));
     }
-    let bytes = cluster.gpc_bytes_per_cycle;
+    let bytes = cluster.gpc_bytes_per_l2_cycle;
     if bytes != 0 && !(32..=65_536).contains(&bytes) {
         wrong.push(format!(
-            "cluster.gpc_bytes_per_cycle = {bytes} (from 32 to 65536, or 0: any number)"
+            "cluster.gpc_bytes_per_l2_cycle = {bytes} (from 32 to 65536, or 0: any number)"
         ));
     }
     wrong
@@ -78,7 +98,8 @@ mod tests {
             gpcs: 8,
             remote_cycles: 203,
             remote_bytes_per_cycle: 16,
-            gpc_bytes_per_cycle: 0,
+            gpc_bytes_per_l2_cycle: 0,
+            sms_in_turn: 0,
         };
         let mut sizes = [0; 8];
         for sm in 0..132 {
@@ -87,5 +108,20 @@ mod tests {
         }
         assert_eq!(sizes.iter().sum::<u16>(), 132);
         assert!(sizes.iter().all(|size| [16, 18].contains(size)), "{sizes:?}");
+    }
+    #[test]
+    fn ctas_go_from_gpc_to_gpc() {
+        let order = |sms_in_turn| {
+            let cluster = Cluster {
+                gpcs: 2,
+                remote_cycles: 203,
+                remote_bytes_per_cycle: 16,
+                gpc_bytes_per_l2_cycle: 0,
+                sms_in_turn,
+            };
+            cluster.dispatch_order(12)
+        };
+        assert_eq!(order(0), (0..12).collect::<Vec<_>>());
+        assert_eq!(order(4), [0, 1, 2, 3, 6, 7, 8, 9, 4, 5, 10, 11]);
     }
 }

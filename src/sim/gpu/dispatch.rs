@@ -36,6 +36,10 @@ pub(crate) struct Dispatcher {
     pub(crate) held: Vec<Vec<Held>>,
     /// By SM: its GPC.
     gpc_of: Vec<u16>,
+    /// The SMs in the order in which CTAs come to an empty machine.
+    in_order: Vec<usize>,
+    /// By SM: its place in that order.
+    place_of: Vec<usize>,
 }
 
 /// What handing out CTAs needs of the machine.
@@ -60,7 +64,19 @@ impl Dispatcher {
     /// A part of a machine hands out every `pace` cycles what one cycle allows.
     pub(crate) fn new(machine: &Machine, grids: Vec<Grid>, apps: usize, pace: Cycle) -> Self {
         let sms = usize::from(machine.dispatch.sms);
+        let in_order: Vec<usize> = match &machine.cluster {
+            Some(spec) => {
+                spec.dispatch_order(machine.dispatch.sms).into_iter().map(usize::from).collect()
+            }
+            None => (0..sms).collect(),
+        };
+        let mut place_of = vec![0; sms];
+        for (place, &sm) in in_order.iter().enumerate() {
+            place_of[sm] = place;
+        }
         Self {
+            in_order,
+            place_of,
             saved: Vec::new(),
             held: vec![vec![Held::default(); sms]; apps],
             grids,
@@ -191,7 +207,8 @@ impl Dispatcher {
             let Some(kernel) = chosen else { continue };
             if self.dispatch_groups.of(self.grids[to_usize(kernel)].app.index()) == Some(group) {
                 let started = self.start_cluster(kernel, sm, machine)?;
-                (0..started).for_each(|_| self.dispatch_groups.served(group, sm, now));
+                let next = self.in_order[(self.place_of[sm] + 1) % self.in_order.len()];
+                (0..started).for_each(|_| self.dispatch_groups.served(group, next, now));
                 served |= started > 0;
             }
         }
@@ -289,9 +306,10 @@ impl Dispatcher {
     }
 
     fn sm_order(&self, first: usize, sms: &[Sm]) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..sms.len()).map(|k| (first + k) % sms.len()).collect();
+        let mut order = self.in_order.clone();
+        order.rotate_left(self.place_of[first]);
         if self.order == CtaOrder::MostRoom {
-            order.sort_by_key(|&sm| (std::cmp::Reverse(sms[sm].free_warps()), sm));
+            order.sort_by_key(|&sm| (std::cmp::Reverse(sms[sm].free_warps()), self.place_of[sm]));
         }
         order
     }

@@ -177,10 +177,10 @@ impl DispatchGroups {
         if self.handed.0 == now { self.handed.1 } else { 0 }
     }
 
-    /// A group is given a CTA on an SM.
-    pub(crate) fn served(&mut self, group: usize, sm: usize, now: Cycle) {
+    /// A group is given a CTA; the next one goes to `next_sm` where there is room.
+    pub(crate) fn served(&mut self, group: usize, next_sm: usize, now: Cycle) {
         self.handed = (now, self.handed(now) + 1);
-        self.groups[group].next_sm = (sm + 1) % self.at_sm.len();
+        self.groups[group].next_sm = next_sm;
         self.first = (group + 1) % self.groups.len();
     }
 
