@@ -12,6 +12,17 @@ const REQUEST: &str = "request.json";
 /// The answer.
 const ANSWER: &str = "answer.json";
 
+/// What this crate was compiled from.
+const BUILD: &str = env!("GPUMODEL_TRACE_RUN_BUILD");
+
+/// A request as it is written.
+#[derive(Serialize, Deserialize)]
+struct Sent<R> {
+    /// What the writer was compiled from.
+    build: String,
+    request: R,
+}
+
 /// A device as a program sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
@@ -79,15 +90,23 @@ impl Request {
     /// # Errors
     /// When the file cannot be written.
     pub fn write(&self, folder: &Path) -> std::io::Result<()> {
-        fs::write(folder.join(REQUEST), serde_json::to_vec_pretty(self)?)
+        let sent = Sent { build: BUILD.to_owned(), request: self };
+        fs::write(folder.join(REQUEST), serde_json::to_vec_pretty(&sent)?)
     }
 
     /// Reads it from `folder`.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// When the file cannot be read, or a program of another build has written it.
     pub fn read(folder: &Path) -> std::io::Result<Self> {
-        Ok(serde_json::from_slice(&fs::read(folder.join(REQUEST))?)?)
+        let sent: serde_json::Value = serde_json::from_slice(&fs::read(folder.join(REQUEST))?)?;
+        if sent["build"] != BUILD {
+            return Err(std::io::Error::other(
+                "gpumodel and its CUDA runtime are not of one build; build both from the same \
+                 source: `cargo build --release -p gpumodel -p gpumodel-cuda-runtime`",
+            ));
+        }
+        Ok(serde_json::from_value::<Sent<Self>>(sent)?.request)
     }
 }
 
@@ -104,5 +123,26 @@ impl Answer {
     #[must_use]
     pub fn read(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(folder.join(ANSWER)).ok()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUILD, REQUEST, Request};
+    use std::fs;
+
+    #[test]
+    fn a_request_of_another_build_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let request = Request { source: "app".to_owned(), ..Request::default() };
+        request.write(folder.path()).unwrap();
+        assert_eq!(Request::read(folder.path()).unwrap(), request);
+        let file = folder.path().join(REQUEST);
+        let other = fs::read_to_string(&file).unwrap().replace(BUILD, "0123456789abcdef");
+        for text in [&other, "{}"] {
+            fs::write(&file, text).unwrap();
+            let error = Request::read(folder.path()).unwrap_err().to_string();
+            assert!(error.contains("not of one build"), "{error}");
+        }
     }
 }

@@ -97,8 +97,7 @@ fn begin() -> State {
     let Some(folder) = std::env::var_os(VARIABLE).map(PathBuf::from) else {
         fail_early("this CUDA runtime is for `gpumodel trace -o OUT.gpt -- PROGRAM`");
     };
-    let request = Request::read(&folder)
-        .unwrap_or_else(|error| fail_early(&format!("{}: {error}", folder.display())));
+    let request = Request::read(&folder).unwrap_or_else(|error| fail_early(&error.to_string()));
     let recorder = filter(&request)
         .and_then(|filter| {
             Recorder::create(&request.output, &request.source, filter)
