@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn applications_take_what_is_theirs_to_other_lines() {
         let mut groups = groups([&[0], &[1], &[2, 3]]);
-        groups.served(2, 3, 7);
+        groups.served(2, 4, 7);
         groups.again(2, true, 8);
         assert!(!groups.follow(|app, sm| [&[0][..], &[1], &[2, 3]][app].contains(&sm)));
         assert!(groups.follow(|app, sm| [&[0, 1][..], &[0, 1], &[2, 3]][app].contains(&sm)));
