@@ -470,7 +470,7 @@ pub fn disambiguate_apps(records: &mut [Analysis]) {
 /// against rows of `table` about that name.
 ///
 /// # Errors
-/// [`RecordError::AmbiguousApps`] with two of the cells.
+/// [`RecordError::AmbiguousApp`] with two of the cells.
 pub fn refuse_ambiguous_apps(
     records: &[Analysis],
     table: &ReferenceTable,

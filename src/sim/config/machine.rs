@@ -118,9 +118,9 @@ pub struct Dispatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CtaOrder {
-    /// Round robin over SMs from the last one served.
+    /// Round robin over SMs from the last one served, in the same order.
     RoundRobin,
-    /// The SM with the most free room, ties to the lowest number.
+    /// The SM with the most free warps; of equal ones the first by [`Cluster::dispatch_order`].
     MostRoom,
 }
 

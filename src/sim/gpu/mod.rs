@@ -153,8 +153,9 @@ impl<'a> Gpu<'a> {
         self
     }
 
-    /// Passing over stretches in which all launches advance steadily; see [`Passed`]. Needs all of
-    /// the run, and neither spans of CTAs nor hot spots.
+    /// Passing over stretches in which all launches advance steadily; see
+    /// [`Passed`](fast_forward::Passed). Needs all of the run, and neither spans of CTAs nor hot
+    /// spots.
     #[must_use]
     pub fn with_fast_forward(mut self) -> Self {
         self.fast_forward = Some(Box::new(FastForward::new(&self)));

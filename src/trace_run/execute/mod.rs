@@ -4,7 +4,7 @@
 //! makes room for the next one and goes on later, so that CTAs may wait for each other. The
 //! order depends on the program alone, and so does every result.
 //!
-//! On several threads CTAs run together, each with a [buffer](buffer) for its writes. In the
+//! On several threads CTAs run together, each with a buffer (`buffer.rs`) for its writes. In the
 //! order of CTAs the buffers are then written; a CTA that read what an earlier one of the same
 //! batch wrote runs again. So results and records are those of CTAs one after the other.
 
