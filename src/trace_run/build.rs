@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "cargo reads its instructions from standard output")]
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 fn main() {
@@ -11,13 +12,12 @@ fn main() {
     let mut files = Vec::new();
     list(&root, &mut files);
     files.sort();
-    // FNV-1a: no crate is needed here.
-    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = files.iter().fold(0xcbf2_9ce4_8422_2325, |hash, file| {
+    let mut hasher = DefaultHasher::new();
+    for file in &files {
         println!("cargo::rerun-if-changed={}", file.display());
-        fs::read(file).expect("the source can be read").iter().fold(hash, step)
-    });
-    println!("cargo::rustc-env=GPUMODEL_TRACE_RUN_BUILD={hash:016x}");
+        fs::read(file).expect("the source can be read").hash(&mut hasher);
+    }
+    println!("cargo::rustc-env=GPUMODEL_TRACE_RUN_BUILD={:016x}", hasher.finish());
 }
 
 fn list(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -111,7 +111,7 @@ const FORMATS: &[Format] = &[
 /// Converts the traces of `request` to one store.
 ///
 /// Memory is bounded by the largest thread block, not by the text; raw traces
-/// gather records up to a bound and keep what is beyond that in
+/// gather records up to the request's `memory` and keep what is beyond that in
 /// a temporary file next to the output. The store's bytes depend neither on that
 /// nor on the number of threads. On an error nothing is left behind.
 ///
