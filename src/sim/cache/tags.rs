@@ -142,7 +142,7 @@ pub(crate) struct TagArray {
     lines: Vec<Line>,
     way_table: WayTable,
     replacement: Policy,
-    /// Bytes of each sector that were written without fetching it.
+    /// Bytes of each sector that were written without fetching it; nothing before the first.
     written: Vec<u32>,
     /// Sectors to be written to the next level, oldest first.
     write_backs: VecDeque<WriteBack>,
@@ -210,7 +210,6 @@ impl TagArray {
         self.replacement.reset(self.sets, ways);
         self.way_table.reset(self.sets, ways);
         self.written.clear();
-        self.written.resize(self.lines.len() * self.sectors, 0);
         self.dirty_lines = 0;
     }
 
@@ -308,8 +307,8 @@ impl TagArray {
         for sector in 0..self.sectors {
             if dirty >> sector & 1 == 1 {
                 let whole = valid >> sector & 1 == 1;
-                let written = self.written[way * self.sectors + sector];
-                let bytes = if whole { u32::MAX } else { written };
+                let written = self.written.get(way * self.sectors + sector);
+                let bytes = if whole { u32::MAX } else { written.copied().unwrap_or(0) };
                 let inside = (sector as u64) << self.sector_shift;
                 self.write_back((number << self.line_shift) + inside, bytes);
             }
@@ -365,7 +364,9 @@ impl TagArray {
             let Line { valid, pending, partial, .. } = self.lines[way];
             if pending == 0 && (valid != 0 || partial) {
                 self.lines[way] = EMPTY;
-                self.written[way * self.sectors..(way + 1) * self.sectors].fill(0);
+                if partial {
+                    self.written[way * self.sectors..(way + 1) * self.sectors].fill(0);
+                }
                 self.way_table.clear(way);
             }
         }
@@ -440,6 +441,9 @@ impl TagArray {
     /// Records that bytes (one bit each) of each of some sectors were written without fetching
     /// them; returns those of which all has been written.
     pub(crate) fn write_bytes(&mut self, way: usize, sectors: u8, bytes: u32) -> u8 {
+        if self.written.is_empty() {
+            self.written.resize(self.lines.len() * self.sectors, 0);
+        }
         self.lines[way].partial = true;
         let mut whole = 0;
         for sector in bits(sectors) {

@@ -5,13 +5,63 @@ use gpumodel_core::units::{to_u32, to_usize};
 
 const NONE: u32 = u32::MAX;
 
-/// A linked list of the ways of each set; moving a way to an end needs no search.
+/// Up to so many ways the order of a set is one word.
+const PACKED_WAYS: usize = 16;
+
+/// Moving a way to an end needs no search through memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LineOrder {
     ways: usize,
+    /// By set, up to [`PACKED_WAYS`] ways.
+    packed: Vec<Places>,
+    /// Of each way, beyond.
     links: Vec<Link>,
     /// By set: the oldest and the youngest way.
     ends: Vec<(u32, u32)>,
+}
+
+/// The places of a set's ways in four bits each, the oldest lowest.
+#[derive(Clone, Copy, Debug)]
+struct Places(u64);
+
+impl Places {
+    /// Each way at its place: the first is the oldest.
+    const IN_ORDER: Self = Self(0xfedc_ba98_7654_3210);
+
+    /// The lowest bit of each place.
+    const ONES: u64 = 0x1111_1111_1111_1111;
+
+    /// How many bits are below a place, which is listed.
+    #[inline]
+    fn bits_below(self, place: usize) -> u32 {
+        let others = self.0 ^ (place as u64 * Self::ONES);
+        // The highest bit of the four that are zero, and of none below them.
+        let found = others.wrapping_sub(Self::ONES) & !others & (Self::ONES << 3);
+        found.trailing_zeros() & !3
+    }
+
+    /// The place that is `age`th from the oldest.
+    #[inline]
+    fn at(self, age: usize) -> usize {
+        to_usize(to_u32(self.0 >> (4 * age) & 15))
+    }
+
+    /// Makes a place the youngest of the first `ways`.
+    #[inline]
+    fn move_to_youngest(&mut self, place: usize, ways: usize) {
+        let (below, top) = (self.bits_below(place), 4 * (ways - 1));
+        let listed = u64::MAX >> (60 - top);
+        let older = (1 << below) - 1;
+        let younger = (self.0 & listed) >> 4 & !older;
+        self.0 = self.0 & (older | !listed) | younger | (place as u64) << top;
+    }
+
+    /// Makes a place the oldest.
+    fn move_to_oldest(&mut self, place: usize) {
+        let older = (1 << self.bits_below(place)) - 1;
+        let younger = self.0 & !older & !(older << 4 | 15);
+        self.0 = younger | (self.0 & older) << 4 | place as u64;
+    }
 }
 
 /// The neighbours of a way in its set's list.
@@ -31,6 +81,14 @@ impl LineOrder {
 
     /// `sets` sets of `ways` ways, the first way of each the oldest.
     pub(crate) fn reset(&mut self, sets: u32, ways: u32) {
+        self.ways = to_usize(ways);
+        self.packed.clear();
+        self.links.clear();
+        self.ends.clear();
+        if self.ways <= PACKED_WAYS {
+            self.packed.resize(to_usize(sets), Places::IN_ORDER);
+            return;
+        }
         let last = ways - 1;
         let link = |number: u32| {
             let (set, place) = (number / ways * ways, number % ways);
@@ -39,18 +97,23 @@ impl LineOrder {
                 younger: if place == last { NONE } else { set + place + 1 },
             }
         };
-        self.ways = to_usize(ways);
-        self.links.clear();
         self.links.extend((0..sets * ways).map(link));
-        self.ends.clear();
         self.ends.extend((0..sets).map(|set| (set * ways, set * ways + last)));
     }
 
     /// Makes a way the youngest of its set.
     #[inline]
     pub(crate) fn move_to_youngest(&mut self, way: usize) {
-        let number = to_u32(way);
         let set = way / self.ways;
+        if let Some(places) = self.packed.get_mut(set) {
+            places.move_to_youngest(way - set * self.ways, self.ways);
+        } else {
+            self.link_as_youngest(way, set);
+        }
+    }
+
+    fn link_as_youngest(&mut self, way: usize, set: usize) {
+        let number = to_u32(way);
         let (oldest, youngest) = self.ends[set];
         if youngest == number {
             return;
@@ -69,8 +132,11 @@ impl LineOrder {
 
     /// Makes a way the oldest of its set.
     pub(crate) fn move_to_oldest(&mut self, way: usize) {
-        let number = to_u32(way);
         let set = way / self.ways;
+        if let Some(places) = self.packed.get_mut(set) {
+            return places.move_to_oldest(way - set * self.ways);
+        }
+        let number = to_u32(way);
         let (oldest, youngest) = self.ends[set];
         if oldest == number {
             return;
@@ -90,6 +156,10 @@ impl LineOrder {
     /// The oldest way of a set among the `evictable` ones.
     #[inline]
     pub(crate) fn oldest(&self, set: usize, evictable: impl Fn(usize) -> bool) -> Option<usize> {
+        if let Some(places) = self.packed.get(set) {
+            let mut ways = (0..self.ways).map(|age| set * self.ways + places.at(age));
+            return ways.find(|&way| evictable(way));
+        }
         let mut way = self.ends[set].0;
         while way != NONE {
             if evictable(to_usize(way)) {
@@ -98,5 +168,37 @@ impl LineOrder {
             way = self.links[to_usize(way)].younger;
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{LineOrder, PACKED_WAYS};
+
+    proptest! {
+        #[test]
+        fn any_moves_leave_the_order_of_a_list(
+            ways in 1..2 * PACKED_WAYS,
+            moves in prop::collection::vec((0..64_usize, any::<bool>()), 0..60),
+        ) {
+            let mut order = LineOrder::new(2, u32::try_from(ways).unwrap());
+            // The second set; the first stays as it is.
+            let mut list: Vec<usize> = (ways..2 * ways).collect();
+            for (number, youngest) in moves {
+                let way = ways + number % ways;
+                list.retain(|&other| other != way);
+                list.insert(if youngest { list.len() } else { 0 }, way);
+                if youngest { order.move_to_youngest(way) } else { order.move_to_oldest(way) }
+            }
+            let mut left = list.clone();
+            for oldest in list {
+                prop_assert_eq!(order.oldest(1, |way| left.contains(&way)), Some(oldest));
+                left.remove(0);
+            }
+            prop_assert_eq!(order.oldest(1, |_| false), None);
+            prop_assert_eq!(order.oldest(0, |way| way + 1 == ways), Some(ways - 1));
+        }
     }
 }
