@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use gpumodel_core::units::{FolderPurpose, WholeFile, remove_if_only_marked, with_causes};
 use gpumodel_report::results::{
-    Analysis, CellRecord, FailedCell, OTHER_FORMS, RecordError, SweepFiles, SweepRecord, Tidy,
+    Analysis, CellRecord, FailedCell, RecordError, SweepFiles, SweepRecord, Tidy,
 };
 
 use super::Cell;
@@ -194,13 +194,7 @@ fn write_once(files: &SweepFiles, say: &impl Fn(&str)) -> Result<(), SweepError>
         pushed.map_err(failed())?;
     }
     let end = |table: Tidy<WholeFile>| table.finish()?.into_iter().try_for_each(WholeFile::finish);
-    [cells, apps].into_iter().try_for_each(end).map_err(failed())?;
-    for ending in OTHER_FORMS {
-        // Tables that another build wrote in other formats are obsolete.
-        let _ = fs::remove_file(files.table(CELLS, ending));
-        let _ = fs::remove_file(files.table(APPS, ending));
-    }
-    Ok(())
+    [cells, apps].into_iter().try_for_each(end).map_err(failed())
 }
 
 #[cfg(test)]

@@ -97,14 +97,6 @@ pub enum RecordError {
         /// What the records were read from.
         both: Box<[PathBuf; 2]>,
     },
-    /// The file is Parquet, and damaged or not for this build.
-    #[error("{}: cannot read Parquet: {message}", path.display())]
-    Parquet {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and what to do next.
-        message: String,
-    },
     /// A value contradicts the counting rules.
     #[error("{}: {key}: {message}; make the record again with `gpumodel analyze`", path.display())]
     Value {

@@ -7,8 +7,6 @@ mod analysis;
 mod app_names;
 mod benchmark;
 mod check;
-#[cfg(feature = "parquet")]
-mod columnar;
 mod comparison;
 mod corun;
 mod counters;
@@ -72,7 +70,7 @@ pub use sweep::{
     CellEstimate, CellOutcome, CellRecord, FailedCell, SWEEP_SCHEMA, SweepEstimate, SweepFiles,
     SweepListing, SweepRecord, alone_once, joined,
 };
-pub use sweep_table::{OTHER_FORMS, TABLE_FORMS, Tidy, cells_of_table};
+pub use sweep_table::{TABLE_FORMS, Tidy, cells_of_table};
 
 /// The JSON Schema (2020-12) of the record of `analyze`: every key with its type and meaning.
 pub const RECORD_SCHEMA: &str = include_str!("record.schema.json");

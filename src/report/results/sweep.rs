@@ -7,7 +7,7 @@
 //! | `cells/KEY.json` | the record of a cell, as `analyze` writes it |
 //! | `failed/KEY.json` | why a cell has none |
 //! | `slurm` | scripts, logs and the list of jobs of a sweep under Slurm |
-//! | `cells.csv`, `cells.jsonl` | a row per cell, with the cargo feature `parquet` also `cells.parquet` |
+//! | `cells.csv`, `cells.jsonl` | a row per cell |
 //! | `apps.csv`, `apps.jsonl` | a row per cell and application, and so on |
 
 use std::collections::{BTreeMap, BTreeSet};

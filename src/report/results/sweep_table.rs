@@ -12,12 +12,10 @@ use std::path::Path;
 use gpumodel_core::units::to_u64;
 use serde_json::{Map, Value};
 
-#[cfg(feature = "parquet")]
-use super::columnar::Columnar;
 use super::sweep::settings;
 use super::{Analysis, CellRecord, CoRun, CoRunApp, FailedCell, RecordError};
 
-/// One field of a row; `None`: empty in CSV and Parquet, `null` in JSON.
+/// One field of a row; `None`: empty in CSV, `null` in JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Field {
     Text(Option<String>),
@@ -225,23 +223,15 @@ fn of_app(row: &mut Row, app: &CoRunApp) {
 
 const CSV: &str = "csv";
 const LINES: &str = "jsonl";
-const PARQUET: &str = "parquet";
 
-/// What the files of the forms end with: CSV with a line of column names, JSON lines, and
-/// Parquet in builds with the cargo feature `parquet`.
-pub const TABLE_FORMS: &[&str] =
-    if cfg!(feature = "parquet") { &[CSV, LINES, PARQUET] } else { &[CSV, LINES] };
-
-/// Those that another build may have written.
-pub const OTHER_FORMS: &[&str] = if cfg!(feature = "parquet") { &[] } else { &[PARQUET] };
+/// What the files of the forms end with: CSV with a line of column names, and JSON lines.
+pub const TABLE_FORMS: &[&str] = &[CSV, LINES];
 
 /// A table whose rows have the same columns in the same order, written as they come in
 /// several forms at once. Without rows CSV names the columns, and there are no JSON lines.
 pub struct Tidy<W: Write + Send> {
     csv: csv::Writer<W>,
     lines: W,
-    #[cfg(feature = "parquet")]
-    columnar: Columnar<W>,
 }
 
 impl<W: Write + Send> Tidy<W> {
@@ -270,12 +260,7 @@ impl<W: Write + Send> Tidy<W> {
     fn new(row: &Row, mut open: impl FnMut(&str) -> io::Result<W>) -> io::Result<Self> {
         let mut csv = csv::Writer::from_writer(open(CSV)?);
         csv.write_record(row.names())?;
-        Ok(Self {
-            csv,
-            lines: open(LINES)?,
-            #[cfg(feature = "parquet")]
-            columnar: Columnar::new(row, open(PARQUET)?)?,
-        })
+        Ok(Self { csv, lines: open(LINES)? })
     }
 
     /// Adds the row of a cell: what it is, how it ended, and its figures of merit.
@@ -302,8 +287,6 @@ impl<W: Write + Send> Tidy<W> {
         self.csv.write_record(row.fields().map(Field::plain))?;
         serde_json::to_writer(&mut self.lines, &row.to_json())?;
         self.lines.write_all(b"\n")?;
-        #[cfg(feature = "parquet")]
-        self.columnar.push(row)?;
         Ok(())
     }
 
@@ -313,20 +296,12 @@ impl<W: Write + Send> Tidy<W> {
     /// As [`Tidy::push_cell`].
     pub fn finish(self) -> io::Result<Vec<W>> {
         let csv = self.csv.into_inner().map_err(csv::IntoInnerError::into_error)?;
-        Ok(vec![
-            csv,
-            self.lines,
-            #[cfg(feature = "parquet")]
-            self.columnar.finish()?,
-        ])
+        Ok(vec![csv, self.lines])
     }
 }
 
 /// The column that says which cell a row is of.
 const KEY: &str = "key";
-
-/// What Parquet begins with.
-const PARQUET_MAGIC: &[u8] = b"PAR1";
 
 /// The cells that the table in `bytes` names, each once, in the order of its rows; `None`:
 /// it is no table, and `path`, its name for error messages, does not say that it is one.
@@ -335,9 +310,7 @@ const PARQUET_MAGIC: &[u8] = b"PAR1";
 /// When a row does not say its cell, or the table cannot be read.
 pub fn cells_of_table(bytes: &[u8], path: &Path) -> Result<Option<Vec<String>>, RecordError> {
     let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let keys = if bytes.starts_with(PARQUET_MAGIC) {
-        of_columns(bytes, path)?
-    } else if key_of(first).is_some() {
+    let keys = if key_of(first).is_some() {
         of_lines(bytes, path)?
     } else if let Some(column) = place(first) {
         of_csv(bytes, column, path)?
@@ -391,20 +364,6 @@ fn of_csv(bytes: &[u8], column: usize, path: &Path) -> Result<Vec<String>, Recor
         keys.push(key.ok_or_else(empty)?.to_owned());
     }
     Ok(keys)
-}
-
-#[cfg(feature = "parquet")]
-fn of_columns(bytes: &[u8], path: &Path) -> Result<Vec<String>, RecordError> {
-    super::columnar::texts(bytes, KEY)
-        .map_err(|message| RecordError::Parquet { path: path.to_path_buf(), message })
-}
-
-#[cfg(not(feature = "parquet"))]
-fn of_columns(_: &[u8], path: &Path) -> Result<Vec<String>, RecordError> {
-    let message = String::from(
-        "this program was built without the cargo feature `parquet`; give the CSV file next to it",
-    );
-    Err(RecordError::Parquet { path: path.to_path_buf(), message })
 }
 
 #[cfg(test)]

@@ -48,8 +48,7 @@ use slurm::SlurmArguments;
     cells/KEY.json    a record per cell, for plot and compare; KEY is the hash of everything\n                    \
     that can change its numbers\n  \
     failed/KEY.json   why a cell has none\n  \
-    cells.csv, .jsonl a row per cell: STP, ANTT, ...; .parquet as well where the program\n                    \
-    was built with --features parquet\n  \
+    cells.csv, .jsonl a row per cell: STP, ANTT, ...\n  \
     apps.csv, .jsonl  a row per cell and application, likewise; reports/COLUMNS.md of the\n                    \
     source explains every column: caches and DRAM are counted in sectors of\n                    \
     32 bytes\n  \
