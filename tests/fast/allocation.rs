@@ -24,10 +24,10 @@ fn nothing_is_allocated_per_request_in_steady_state() {
     ];
     for name in ["accelsim-qv100", "ugpu"] {
         for pattern in patterns {
-            let (short, long) = (allocations(name, pattern, 3), allocations(name, pattern, 7));
+            let (short, long) = (allocations(name, pattern, 2), allocations(name, pattern, 4));
             // Tables still grow to their largest size here and there; requests are
             // tens of thousands.
-            let requests = Traffic::new(&machine(name), pattern, 64, 4).sectors();
+            let requests = Traffic::new(&machine(name), pattern, 64, 2).sectors();
             let more = long.saturating_sub(short);
             assert!(more * 100 < requests, "{name} {pattern:?}: {more} for {requests} requests");
         }

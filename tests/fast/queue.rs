@@ -13,10 +13,10 @@ use gpumodel::trace::workload::{Compression, Workload, write_folder};
 /// An application of each class: its workload model and scale. The second measures M on
 /// `ilp-smra`, so the queues give its class.
 const APPS: [(&str, &str, f64); 4] = [
-    ("m", "stream-copy", 0.1),
-    ("mc", "layers", 0.1),
-    ("c", "lookup", 0.1),
-    ("a", "polynomial", 0.3),
+    ("m", "stream-copy", 0.05),
+    ("mc", "layers", 0.05),
+    ("c", "lookup", 0.05),
+    ("a", "polynomial", 0.25),
 ];
 
 const SCHEMES: &str = "even-queue,profile-based:step=20,ilp,ilp-smra:t_c=1000:rest=1";

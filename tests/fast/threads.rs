@@ -24,7 +24,7 @@ fn parallel_applications_give_the_record_of_sequential_ones() {
     let samples = ["matmul-tiled", "two-streams", "saxpy", "histogram", "reduce", "compute"];
     let samples = samples.map(|name| format!("traces/samples/{name}"));
     for machine in ["v100", "accelsim-rtx3070"] {
-        let mut words = vec!["--machine", machine, "--json", "-", "synth:gather"];
+        let mut words = vec!["--machine", machine, "--json", "-", "synth:gather:scale=0.2"];
         words.extend(samples.iter().map(String::as_str));
         let outputs = THREADS.map(|threads| analyze(cache.path(), threads, &words));
         assert!(outputs[0].status.success());
