@@ -12,11 +12,11 @@ use gpumodel_report::results::{Alone, AppRecord, KernelRecord};
 use gpumodel_sim::config::Machine;
 use gpumodel_sim::{End, Gpu, Outcome, ProfileImage};
 
+use crate::analyze::facts;
 use crate::cache::profiles::Key;
 use crate::corun::runner::sums;
-use crate::facts::facts;
 use crate::record::notes::Notes;
-use crate::record::{assumptions, events, hot, utilization};
+use crate::record::{assumptions, utilization};
 use crate::sample::sampled;
 use crate::{App, EventDetail, RunContext, RunError, record};
 
@@ -56,13 +56,13 @@ pub(super) fn solo(
         .map(|(index, (program, counts))| record::kernel(ctx, program, index, counts))
         .collect();
     assumptions::fill(&mut kernels, &feed, &resolved.machine)?;
-    for (kernel, hot) in kernels.iter_mut().zip(hot::records(ctx.hot, feed.programs(), &outcome)) {
+    for (kernel, hot) in kernels.iter_mut().zip(record::hot(ctx.hot, feed.programs(), &outcome)) {
         kernel.hot = Some(hot);
     }
     notes.of_run(app, &feed, &outcome, &resolved.machine);
     let hash = app.store.content_hash();
     let mut row = record::app(ctx, &app.name, hash, kernels, &outcome);
-    row.events = events::ctas(&outcome, |kernel| (0, kernel));
+    row.events = record::ctas(&outcome, |kernel| (0, kernel));
     if !row.memory_only {
         row.utilization = Some(utilization::solo(&machine, feed.programs(), &outcome));
     }

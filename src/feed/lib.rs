@@ -3,12 +3,10 @@
 
 mod constants;
 mod mix;
-mod sample;
 mod store;
 mod worker;
 mod workload;
 
 pub use mix::Mix;
-pub use sample::{RangeFeed, SampleFeed};
-pub use store::StoreFeed;
+pub use store::{RangeFeed, SampleFeed, StoreFeed};
 pub use workload::WorkloadFeed;

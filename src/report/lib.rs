@@ -3,10 +3,8 @@
 //! Knows no machine and no trace: whatever it shows is in the record. Same
 //! record, same bytes.
 
-mod benchmark_page;
 mod chart;
 mod document;
-mod error;
 pub mod figure;
 mod format;
 mod kernels;
@@ -22,11 +20,10 @@ mod solo_run;
 pub mod table;
 mod trace_events;
 
-pub use benchmark_page::benchmark_files;
-pub use error::ReportError;
+pub use figure::ReportError;
 pub use format::plain_name;
 pub use look::scheme_look;
-pub use page::{Of, PageFigure, RECORD, page, write_all};
+pub use page::{Of, PageFigure, RECORD, benchmark_files, page, write_all};
 pub use trace_events::trace_events;
 
 /// Each of `items` once, in the order in which they first come.

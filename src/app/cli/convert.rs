@@ -9,8 +9,8 @@ use gpumodel_trace::{ConvertReport, ConvertRequest, Store, TraceError, convert, 
 
 use super::options::{FilterArguments, memory};
 use super::output::alert;
+use super::output::replace_traces;
 use super::progress::with_bar;
-use super::traces::replace_traces;
 use super::{Outcome, message};
 use crate::app::skipped;
 

@@ -20,13 +20,10 @@ mod progress;
 mod records;
 mod reproduce;
 mod scheme;
-mod settings;
-mod stage;
 mod sweep;
 mod synth;
 mod tables;
 mod trace;
-mod traces;
 
 use std::error::Error;
 use std::io;
@@ -36,8 +33,8 @@ use std::time::Instant;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use options::DefaultMachine;
 use output::{Verbosity, alert, detail, message};
-use settings::DefaultMachine;
 
 use crate::RunError;
 

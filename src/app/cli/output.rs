@@ -1,13 +1,17 @@
-//! Where results and messages go, and the check that an output replaces no input.
+//! Where results and messages go, and the check that an output replaces no input; trace folders as
+//! outputs: one that the program wrote before is replaced whole.
 
+use std::collections::BTreeSet;
+use std::error::Error;
 use std::fmt::Display;
+use std::fs;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde::Serialize;
 
-use gpumodel_core::units::{OpenStream, WholeFile, is_stream};
+use gpumodel_core::units::{FolderPurpose, OpenStream, WholeFile, is_stream};
 use gpumodel_trace::Store;
 
 /// Standard output; its errors name it.
@@ -195,6 +199,33 @@ fn real(path: &Path) -> Option<PathBuf> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new(".")).canonicalize().ok()?;
     Some(parent.join(path.file_name()?))
+}
+
+/// The list of a trace folder.
+const LIST: &str = "kernelslist.g";
+
+/// Lets `write` write a trace folder, and removes the traces that an earlier one of ours there
+/// had and this one has not.
+pub(super) fn replace_traces<T, E: Into<Box<dyn Error + Send + Sync>>>(
+    folder: &Path,
+    write: impl FnOnce() -> Result<T, E>,
+) -> Result<T, Box<dyn Error + Send + Sync>> {
+    let ours = FolderPurpose::Traces.owns(folder);
+    let before = if ours { listed(folder) } else { BTreeSet::new() };
+    let written = write().map_err(Into::into)?;
+    for name in before.difference(&listed(folder)) {
+        // What is not there need not be removed.
+        let _ = fs::remove_file(folder.join(name));
+    }
+    FolderPurpose::Traces.mark(folder)?;
+    Ok(written)
+}
+
+/// The trace files of the folder's own that its list names.
+fn listed(folder: &Path) -> BTreeSet<String> {
+    let list = fs::read_to_string(folder.join(LIST)).unwrap_or_default();
+    let names = list.lines().filter(|line| line.starts_with("kernel-") && !line.contains('/'));
+    names.map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Progress on standard error: bars on a terminal, else a line in a log every half minute.
+//! Progress on standard error: bars on a terminal, else a line in a log every half minute; and
+//! where long work is: which phase of how many, and which part.
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
@@ -16,7 +17,6 @@ use gpumodel_core::units::to_u64;
 use gpumodel_trace::{Progress, Silent};
 
 use super::output::{Verbosity, alert};
-use super::stage::Stage;
 use super::{interrupt, message};
 use crate::{Phase, SweepProgress, SweepWatch, Watch, ratio};
 
@@ -476,6 +476,77 @@ fn summary(cells: SweepProgress, new: usize, time: Duration) -> String {
     format!("{text}, {rate:.digits$} cells per minute")
 }
 
+/// The phase of some work, and the part of the whole to which it belongs.
+#[derive(Debug, Default)]
+pub(super) struct Stage(Mutex<Place>);
+
+/// The words of a stage; empty where there are none.
+#[derive(Debug, Default)]
+struct Place {
+    /// As `part 2 of 5`.
+    part: String,
+    /// What the part is called.
+    name: String,
+    /// As `phase 2 of 3`.
+    phase: String,
+    /// What the phase does.
+    what: String,
+}
+
+impl Stage {
+    /// A part of the work begins.
+    pub(super) fn enter(&self, part: String, name: &str) {
+        *self.place() = Place { part, name: name.to_owned(), ..Place::default() };
+    }
+
+    /// A phase begins.
+    pub(super) fn begin(&self, phase: Phase<'_>) {
+        let Phase { number, of, what } = phase;
+        if number > 1 {
+            interrupt::work_began();
+        }
+        let mut place = self.place();
+        place.phase = format!("phase {number} of {of}");
+        what.clone_into(&mut place.what);
+    }
+
+    /// Whether the work is a part of a whole.
+    pub(super) fn is_part(&self) -> bool {
+        !self.place().part.is_empty()
+    }
+
+    /// The numbers, for the start of a bar.
+    pub(super) fn short(&self) -> String {
+        let Place { part, phase, .. } = &*self.place();
+        let words = joined(&[part, phase], ", ");
+        if words.is_empty() { words } else { words + " " }
+    }
+
+    /// Numbers and words, for a log.
+    pub(super) fn whole(&self) -> String {
+        let Place { part, name, phase, what } = &*self.place();
+        joined(&[&joined(&[part, name], ": "), &joined(&[phase, what], ": ")], "; ")
+    }
+
+    /// Writes a line of a log: the stage, and how far it is where that is known.
+    pub(super) fn log(&self, so_far: Option<String>) {
+        let line = joined(&[&self.whole(), &so_far.unwrap_or_default()], ": ");
+        if !line.is_empty() {
+            message(line);
+        }
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Those of `words` that are not empty.
+fn joined(words: &[&str], between: &str) -> String {
+    let words: Vec<&str> = words.iter().copied().filter(|word| !word.is_empty()).collect();
+    words.join(between)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::channel;
@@ -483,7 +554,8 @@ mod tests {
 
     use gpumodel_trace::Progress;
 
-    use super::{Log, SweepProgress, SweepRate, Tally, summary};
+    use super::{Log, Stage, SweepProgress, SweepRate, Tally, summary};
+    use crate::Phase;
 
     #[test]
     fn the_log_shows_the_last_count_under_way() {
@@ -539,5 +611,18 @@ mod tests {
         let said = rate.after("15 of 40 cells ended (38 %)");
         let cells = "15 of 40 cells ended (38 %): 12 done, 3 failed, 25 left, ";
         assert!(said.starts_with(cells) && said.ends_with(" cells per minute"), "{said}");
+    }
+
+    #[test]
+    fn a_stage_says_how_many_phases_and_parts_exist() {
+        let stage = Stage::default();
+        assert_eq!((&*stage.whole(), &*stage.short()), ("", ""));
+        stage.begin(Phase { number: 2, of: 3, what: "cells" });
+        assert_eq!((&*stage.whole(), &*stage.short()), ("phase 2 of 3: cells", "phase 2 of 3 "));
+        stage.enter("part 4 of 7".into(), "slate pairs");
+        assert_eq!(stage.whole(), "part 4 of 7: slate pairs", "its phase has not begun");
+        stage.begin(Phase { number: 1, of: 3, what: "converting" });
+        assert_eq!(stage.whole(), "part 4 of 7: slate pairs; phase 1 of 3: converting");
+        assert_eq!(stage.short(), "part 4 of 7, phase 1 of 3 ");
     }
 }

@@ -18,9 +18,9 @@ use gpumodel_trace::workload::{
     self, Compression, FolderReport, Workload, WorkloadError, write_folder,
 };
 
+use super::output::replace_traces;
 use super::output::{Verbosity, alert, stdout};
 use super::tables::{CsvArgument, width};
-use super::traces::replace_traces;
 use super::{Outcome, message};
 
 /// Writes a workload model as an Accel-Sim trace folder that `convert` takes.

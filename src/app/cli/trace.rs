@@ -12,12 +12,11 @@ use gpumodel_trace_run::request::Request;
 use gpumodel_trace_run::{Outcome as Run, Session, nvdisasm};
 
 use super::options::FilterArguments;
+use super::output::replace_traces;
 use super::output::{alert, write_text};
 use super::tables::width;
-use super::traces::replace_traces;
 use super::{Outcome, message};
-use crate::trace_counters::count;
-use crate::trace_device::device;
+use crate::trace::{count, device};
 
 /// Runs a CUDA program without a GPU and records its launches.
 #[derive(Debug, clap::Args)]

@@ -15,7 +15,7 @@ use super::{MixRunner, SoloBaseline};
 use crate::EventDetail;
 use crate::record;
 use crate::record::utilization::HeldResources;
-use crate::record::{energy, events, utilization};
+use crate::record::{energy, utilization};
 use crate::solo::threads;
 
 /// Progress beyond this multiple of the target is noted.
@@ -72,7 +72,7 @@ impl MixRunner<'_> {
             let app = app.unwrap_or(0);
             (app, kernel - self.mix.launches(app).start)
         };
-        let mut events = events::ctas(outcome, of);
+        let mut events = record::ctas(outcome, of);
         if self.ctx.events >= EventDetail::Activity {
             events.timeline = outcome.timeline.iter().map(record::interval).collect();
         }

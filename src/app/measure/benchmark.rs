@@ -2,7 +2,7 @@
 //! row here.
 
 use super::MeasureError;
-use super::bench::{Bench, Ran};
+use super::{Bench, Ran};
 use crate::float;
 
 /// A microbenchmark.

@@ -1,9 +1,9 @@
-//! Microbenchmarks in the model, and published values of the card.
+//! Microbenchmarks in the model, and published values of the card; and runs of their workloads on
+//! a machine.
 //!
 //! A benchmark is a workload in `models/microbenchmarks` and a row of the table in
 //! [`benchmark`]; what is known of a card is `models/measured/MACHINE.csv`.
 
-mod bench;
 mod benchmark;
 mod published;
 
@@ -13,15 +13,18 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use thiserror::Error;
 
+use gpumodel_core::contract::{AppFacts, Facts, Plan, PlanDraft, Share};
+use gpumodel_core::models::ModelFiles;
 use gpumodel_core::toml::TomlError;
-use gpumodel_core::units::nearest;
+use gpumodel_core::units::{AppId, nearest};
+use gpumodel_feed::WorkloadFeed;
 use gpumodel_report::results::{BenchmarkRecord, BenchmarkRow, Measurements};
-use gpumodel_sim::MachineError;
-use gpumodel_sim::config::SpecError;
-use gpumodel_trace::workload::WorkloadError;
+use gpumodel_sim::config::{Machine, Resolved, SpecError};
+use gpumodel_sim::{End, Gpu, MachineError, Outcome, Setup, machine_facts};
+use gpumodel_trace::workload::{Workload, WorkloadError};
 
+use crate::float;
 use crate::memory::Memory;
-use bench::Bench;
 use benchmark::{BENCHMARKS, Benchmark};
 use published::Published;
 
@@ -165,4 +168,114 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Benchmark>, MeasureError> {
     }
     let asked = |benchmark: &&Benchmark| names.iter().any(|name| name == benchmark.name);
     Ok(BENCHMARKS.iter().filter(asked).collect())
+}
+
+/// The folder of workloads below `models/`.
+const FOLDER: &str = "microbenchmarks";
+
+/// The placeholder of an opcode in the text of a workload.
+const OPCODE: &str = "OPCODE";
+
+/// A machine on which microbenchmarks run.
+#[derive(Clone, Copy, Debug)]
+struct Bench<'a> {
+    resolved: &'a Resolved,
+    memory: &'a Memory,
+    models: &'a ModelFiles,
+}
+
+/// What a workload left.
+#[derive(Debug)]
+struct Ran(Outcome);
+
+impl Ran {
+    /// Cycles of a launch from its first CTA on.
+    fn cycles(&self, launch: usize) -> f64 {
+        let counts = &self.0.kernels[launch];
+        float(counts.end - counts.first_cta)
+    }
+
+    /// By how much the second last launch is shorter than the last, which has more of the same.
+    fn more(&self) -> f64 {
+        let last = self.0.kernels.len() - 1;
+        self.cycles(last) - self.cycles(last - 1)
+    }
+}
+
+/// A run of the benchmark's name at a point.
+type At<'a> = (&'static str, &'a str);
+
+impl<'a> Bench<'a> {
+    fn machine(&self) -> &'a Machine {
+        &self.resolved.machine
+    }
+
+    /// SMs as a number of CTAs.
+    fn sms(&self) -> i64 {
+        self.machine().dispatch.sms.into()
+    }
+
+    /// Bytes of the L2, of all slices.
+    fn l2_bytes(&self) -> i64 {
+        let l2 = &self.machine().l2;
+        i64::from(l2.slices)
+            * i64::from(l2.cache.sets)
+            * i64::from(l2.cache.ways)
+            * i64::from(l2.cache.line_bytes)
+    }
+
+    /// Runs a workload with these constants.
+    fn run(
+        &self,
+        at: At<'_>,
+        workload: &str,
+        constants: &[(&str, i64)],
+    ) -> Result<Ran, MeasureError> {
+        self.run_with(at, workload, "FFMA", constants)
+    }
+
+    /// Runs a workload with these constants, and with `opcode` where it has none of its own.
+    fn run_with(
+        &self,
+        (benchmark, at): At<'_>,
+        workload: &str,
+        opcode: &str,
+        constants: &[(&str, i64)],
+    ) -> Result<Ran, MeasureError> {
+        let found = self.models.named(FOLDER, workload).ok_or_else(|| WorkloadError::Unknown {
+            name: workload.to_owned(),
+            hint: format!("expected it in models/{FOLDER}"),
+        })?;
+        let text = found.text.replace(OPCODE, opcode);
+        let workload = Workload::with_constants(workload, &found.origin, text, constants)?;
+        let feed = WorkloadFeed::new(&workload, self.resolved);
+        let setup = Setup {
+            machine: self.machine(),
+            standard: &self.memory.standard,
+            mapping: self.memory.map.clone(),
+            apps: vec![feed.commands().into()],
+            end: End::default(),
+            part: None,
+        };
+        let stopped = |source| MeasureError::Machine {
+            benchmark,
+            at: at.to_owned(),
+            source: Box::new(source),
+        };
+        let gpu = Gpu::new(setup, &feed).map_err(stopped)?;
+        Ok(Ran(gpu.run(&self.plan(), &mut |_| ()).map_err(stopped)?))
+    }
+
+    /// The whole machine for one application.
+    fn plan(&self) -> Plan {
+        let memory = self.memory;
+        let app =
+            AppFacts { app: AppId(0), name: String::from("bench"), arrival: 0, kernels: vec![] };
+        let facts =
+            machine_facts(self.machine(), &memory.standard, &memory.map, memory.peak_gb_per_s);
+        let facts = Facts { apps: vec![app], ..facts };
+        let quotas = vec![facts.max_ctas_per_sm; usize::from(facts.sms)];
+        let draft = PlanDraft { shares: vec![Share::Quota(quotas)], ..PlanDraft::default() };
+        Plan::new(&facts, draft).expect("the whole machine is a plan that keeps every law")
+    }
 }

@@ -6,7 +6,6 @@
 
 mod file;
 mod generate;
-mod pool;
 mod record;
 mod schedule;
 mod tasks;
@@ -18,12 +17,11 @@ use gpumodel_core::units::{Cycle, to_u64};
 use gpumodel_policy::queue::{CLASSES, QueueChoice, published_classes};
 use gpumodel_report::results::{Analysis, AppRecord};
 
-use crate::facts::peaks;
+use crate::analyze::peaks;
 use crate::{App, RunContext, RunError};
 use generate::Generate;
-use pool::{Pool, profile};
 use schedule::Schedule;
-use tasks::TaskResults;
+use tasks::{Pool, TaskResults, profile};
 
 pub(crate) use file::QueueFile;
 pub use file::QueueFileError;

@@ -1,26 +1,26 @@
-//! Turns the machine's counts into rows of a record.
+//! Turns the machine's counts into rows of a record, with the lives of CTAs and the hot spots that
+//! it counted by instruction, as records list them.
 
 pub(crate) mod assumptions;
 pub(crate) mod energy;
-pub(crate) mod events;
-pub(crate) mod hot;
 pub(crate) mod notes;
 pub(crate) mod utilization;
 
 use std::collections::BTreeMap;
 
-use gpumodel_core::isa::Unit;
-use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32};
+use gpumodel_core::isa::{Code, Unit};
+use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32, to_u64, to_usize};
 use gpumodel_report::results::{
-    AppRecord, CacheCounters, ChannelRecord, ConstantCounters, DramCounters, FastForwardRecord,
-    FetchCounters, Interval, KernelRecord, LinkRecord, SmCounters, TlbCounters,
-    TranslationCounters,
+    AppRecord, CacheCounters, ChannelRecord, ConstantCounters, CtaRecord, DramCounters,
+    FastForwardRecord, FetchCounters, HotInstruction, HotRecord, Interval, KernelRecord,
+    LinkRecord, RunEvents, SmCounters, TlbCounters, TranslationCounters,
 };
 use gpumodel_sim::config::Machine;
 use gpumodel_sim::dram::ChannelCounters;
 use gpumodel_sim::{
-    AppOutcome, CacheCounts, Cause, ConstantCounts, FetchCounts, KernelCounts, LinkUse, Need,
-    Outcome, Passed, Program, Sample, SmCounts, StallStack, TlbCounts, TranslationCounts,
+    AppOutcome, CacheCounts, Cause, ConstantCounts, FetchCounts, InstructionCounts, KernelCounts,
+    LinkUse, Need, Outcome, Passed, Program, Sample, SmCounts, StallStack, TlbCounts,
+    TranslationCounts,
 };
 
 use crate::{RunContext, ratio};
@@ -311,6 +311,73 @@ fn channel(counters: &ChannelCounters) -> ChannelRecord {
         row_conflicts: counters.row_conflicts,
         refreshes: counters.refreshes,
         migrations: counters.migrations,
+    }
+}
+
+/// The CTAs of a run whose machine kept them; `of` gives a launch's application and its place
+/// there.
+pub(crate) fn ctas(outcome: &Outcome, of: impl Fn(usize) -> (usize, usize)) -> RunEvents {
+    let record = |span: &gpumodel_sim::CtaSpan| {
+        let (app, launch) = of(to_usize(span.kernel));
+        CtaRecord {
+            start_cycle: span.start,
+            end_cycle: span.end,
+            sm: u32::from(span.sm),
+            app_index: to_u32(app),
+            launch: to_u32(launch + 1),
+            ordinal: span.ordinal,
+        }
+    };
+    let mut ctas: Vec<CtaRecord> = outcome.spans.iter().map(record).collect();
+    ctas.sort_unstable();
+    let ctas_left_out = to_u64(ctas.len().saturating_sub(RunEvents::CTAS));
+    ctas.truncate(RunEvents::CTAS);
+    RunEvents { ctas, ctas_left_out, ..RunEvents::default() }
+}
+
+/// The `most` instructions of each launch by each measure; nothing where they were not counted.
+pub(crate) fn hot<'a>(
+    most: usize,
+    programs: &'a [Program],
+    outcome: &'a Outcome,
+) -> impl Iterator<Item = HotRecord> {
+    let launches = programs.iter().zip(&outcome.hot).zip(&outcome.kernels);
+    launches.map(move |((program, rows), counts)| {
+        let rows = rows.iter().enumerate();
+        let counted = rows.filter(|(_, row)| **row != InstructionCounts::default());
+        let rows = counted.map(|(place, row)| instruction(&program.code, place, row));
+        HotRecord::of(rows.collect(), most, stalled(&without_debt(counts.stalls)))
+    })
+}
+
+/// Slot-cycles of a stack that are stalls.
+fn stalled(stack: &StallStack) -> f64 {
+    causes().map(|cause| stack[cause as usize]).sum()
+}
+
+/// The causes of stalls.
+fn causes() -> impl Iterator<Item = Cause> {
+    Cause::ALL.into_iter().filter(|cause| !matches!(cause, Cause::Issued | Cause::Idle))
+}
+
+fn instruction(code: &Code, place: usize, counts: &InstructionCounts) -> HotInstruction {
+    let instruction = &code.instructions[place];
+    let stack = without_debt(counts.stalls);
+    let stalls: BTreeMap<String, f64> = causes()
+        .map(|cause| (cause.name().to_owned(), stack[cause as usize]))
+        .filter(|&(_, slots)| slots > 0.0)
+        .collect();
+    HotInstruction {
+        pc: instruction.pc,
+        opcode: code.opcodes[to_usize(instruction.opcode)].clone(),
+        line: instruction.line,
+        stall_slot_cycles: stalls.values().sum(),
+        stalls,
+        requests: counts.requests,
+        sectors: counts.sectors,
+        l1_accesses: counts.l1.accesses(),
+        l1_misses: counts.l1.misses(),
+        bank_conflict_cycles: counts.bank_conflict_cycles,
     }
 }
 

@@ -5,7 +5,7 @@
 //! neighbouring SMs with the CTAs that these SMs would get; one is drawn from those whose mix
 //! of strata is nearest to the launch's ([`selection`]). It runs, from the first wave to the
 //! last, on a part of the machine with as many SMs as the set, and L2 slices, channels and
-//! launch rate in proportion ([`scale`]; scale-model simulation, Liu et al., IEEE CAL 2022). A
+//! launch rate in proportion ([`Scale`]; scale-model simulation, Liu et al., IEEE CAL 2022). A
 //! scan of all addresses finds what CTAs outside the set bring into the L2 ([`l2_sharing`]).
 //! The lifetimes of the set's CTAs give the launch's cycles and their interval ([`estimate`]).
 //! If the interval is wider than requested, another set runs; after the last set the launch
@@ -40,7 +40,6 @@
 mod estimate;
 mod l2_sharing;
 mod runner;
-mod scale;
 mod selection;
 
 use std::collections::BTreeMap;
@@ -58,8 +57,7 @@ use crate::record::assumptions;
 use crate::record::notes::Notes;
 use crate::{App, RunContext, RunError, record};
 use l2_sharing::{OutsideAccesses, SharingScan};
-use runner::{LaunchResult, Runner};
-use scale::Scale;
+use runner::{LaunchResult, Runner, Scale};
 use selection::Choice;
 
 /// Launches that run together: one that is sampled, or neighbours that run whole.

@@ -13,8 +13,7 @@ use gpumodel_trace::{Filter, SharedProgress, Store};
 use super::{Plan, key};
 use crate::analyze::analyze_in;
 use crate::app::AppStore;
-use crate::cache::results::{BUILD, ResultCache, key_of};
-use crate::cache::times::RunTimes;
+use crate::cache::results::{BUILD, ResultCache, RunTimes, key_of};
 use crate::memory::Memory;
 use crate::scheme::parse_scheme;
 use crate::{

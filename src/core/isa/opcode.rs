@@ -1,6 +1,6 @@
 //! What an opcode does to the machine: which unit runs it and what it touches.
 
-use super::asynchronous::ObjectStep;
+use super::access::ObjectStep;
 
 /// The execution unit that an instruction occupies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -12,14 +12,12 @@ mod export;
 mod heat;
 mod layout;
 mod panels;
-mod sheet;
 mod style;
 mod text;
 
 pub use area::Area;
 pub use export::Format;
-pub use layout::Drawing;
-pub use sheet::{Sheet, Width};
+pub use layout::{Drawing, Sheet, Width};
 
 pub(crate) use area::Placement;
 pub(crate) use axis::{AXIS_HEIGHT, Scale, across, counts, down, outline, ticks};

@@ -7,13 +7,12 @@ mod headline;
 mod published_lookup;
 mod published_table;
 mod report;
-mod reproduction;
 
 pub use file::{Paper, PaperError, Part, PartFigure, RunSelection, Set, Silence};
 pub use headline::{ALONE, Headline, HeadlineRow, MixGain, Side, Verdict, judge};
 pub use published_lookup::{PublishedLookup, PublishedSlowdowns};
 pub use published_table::{Compared, PublishedApp, PublishedTable, PublishedValue, TableEntry};
-pub use report::{headlines, headlines_csv, write_reproduction};
-pub use reproduction::{
+pub use report::{
     REPRODUCTION_SCHEMA, ReproducedFigure, ReproducedPaper, ReproducedPart, Reproduction,
+    headlines, headlines_csv, write_reproduction,
 };

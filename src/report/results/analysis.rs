@@ -1,4 +1,5 @@
-//! The JSON record of `analyze`: schema `gpumodel.analysis/1`, and its launches as CSV.
+//! The JSON record of `analyze`: schema `gpumodel.analysis/1`, and its launches as CSV. With it
+//! what a fast-forwarded run passed over, and what happened when, in more detail than records keep.
 //!
 //! Keys may be added, never renamed; units are in the key names.
 
@@ -11,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CacheCounters, CellRecord, ChannelRecord, CoRun, ConstantCounters, DramCounters, EnergyRecord,
-    FastForwardRecord, FetchCounters, HotRecord, InterferenceRecord, LinkRecord, QueueRun,
-    RunEvents, SmCounters, TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
+    FetchCounters, HotRecord, InterferenceRecord, LinkRecord, QueueRun, SmCounters, TlbCounters,
+    TranslationCounters, UnitShares, UtilizationRecord,
 };
 use crate::format::csv;
 
@@ -535,9 +536,65 @@ impl Analysis {
     }
 }
 
+/// Stretches of an application's run in which every launch advanced steadily and that were
+/// passed over. Instructions of a stretch are counted exactly; its other counters are
+/// extrapolated from the windows before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FastForwardRecord {
+    /// Cycles among `cycles` that were passed over.
+    pub cycles: Cycle,
+    /// Stretches.
+    pub stretches: u32,
+    /// Half the 95 % interval of `cycles` (of the instructions where the application did not
+    /// finish), as a part of it: from the spread of the windows before each stretch, the change
+    /// of the rate across it, 2 % of the cycles passed over, and 0.2 % of all.
+    pub interval: f64,
+}
+
+/// What a run adds to its record where its events are asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunEvents {
+    /// Activity over time, all applications together; empty where the record has it.
+    pub timeline: Vec<Interval>,
+    /// Its CTAs in the order of their starts, the first [`RunEvents::CTAS`]; those that were
+    /// dropped before their end are missing.
+    pub ctas: Vec<CtaRecord>,
+    /// CTAs beyond those.
+    pub ctas_left_out: u64,
+}
+
+impl RunEvents {
+    /// Most CTAs of a run.
+    pub const CTAS: usize = 50_000;
+}
+
+/// The life of one CTA.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CtaRecord {
+    /// When it was handed out.
+    pub start_cycle: Cycle,
+    /// When its last warp ended.
+    pub end_cycle: Cycle,
+    /// Which SM.
+    pub sm: u32,
+    /// Position of its application in the run.
+    pub app_index: u32,
+    /// Position of its launch in the application's list, from 1.
+    pub launch: u32,
+    /// Its position among the launch's CTAs, in the order of their start.
+    pub ordinal: u64,
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Launches;
+    use std::{env, fs};
+
+    use schemars::generate::SchemaSettings;
+    use serde_json::Value;
+
+    use super::{Analysis, Launches};
+    use crate::results::RECORD_SCHEMA;
 
     #[test]
     fn what_is_printed_is_what_was_read() {
@@ -549,5 +606,43 @@ mod tests {
         }
         assert!(Launches::parse("1-4,7").unwrap().contains(7));
         assert!(!Launches::parse("1-4,7").unwrap().contains(5));
+    }
+
+    /// The schema of [`Analysis`] as written (optional keys may be absent), as text.
+    fn derived() -> String {
+        let schema =
+            SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Analysis>();
+        let mut schema = schema.to_value();
+        plain_descriptions(&mut schema);
+        serde_json::to_string_pretty(&schema).unwrap() + "\n"
+    }
+
+    /// Descriptions without the line breaks and links of the source text.
+    fn plain_descriptions(value: &mut Value) {
+        match value {
+            Value::Object(map) => {
+                if let Some(Value::String(text)) = map.get_mut("description") {
+                    *text = text.replace('\n', " ").replace("[`", "`").replace("`]", "`");
+                }
+                map.values_mut().for_each(plain_descriptions);
+            }
+            Value::Array(list) => list.iter_mut().for_each(plain_descriptions),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    /// The JSON Schema of a record is the one of the types, and records meet it.
+    #[test]
+    fn the_published_schema_is_the_one_of_the_types() {
+        let derived = derived();
+        if env::var_os("BLESS").is_some() {
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/results/record.schema.json");
+            return fs::write(file, derived).unwrap();
+        }
+        assert!(
+            derived == RECORD_SCHEMA,
+            "the keys of the record changed: `BLESS=1 cargo test -p gpumodel-report schema` \
+             writes record.schema.json again; read the diff: keys are added, never renamed"
+        );
     }
 }

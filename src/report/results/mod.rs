@@ -10,31 +10,26 @@ mod check;
 mod comparison;
 mod corun;
 mod counters;
-mod error;
-mod events;
-mod fast_forward;
 mod hot;
-mod link;
 mod measure;
 mod metrics;
 mod profile;
 mod quantity;
 mod queue;
 mod reference;
-#[cfg(test)]
-mod schema;
 mod scheme_means;
 pub mod statistics;
 mod sweep;
 mod sweep_table;
 
 pub use analysis::{
-    Analysis, AppRecord, AssumptionRecord, Interval, KernelRecord, Launches, MachineRecord, SCHEMA,
-    SampleRecord,
+    Analysis, AppRecord, AssumptionRecord, CtaRecord, FastForwardRecord, Interval, KernelRecord,
+    Launches, MachineRecord, RunEvents, SCHEMA, SampleRecord,
 };
 pub(crate) use app_names::last_component;
 pub use app_names::{AppNames, with_short_names};
 pub use benchmark::{BenchmarkErrors, BenchmarkRecord, BenchmarkRow, Measurements};
+pub use check::RecordError;
 pub(crate) use check::pretty;
 pub use comparison::{
     COMPARISON_SCHEMA, ComparedRow, Comparison, Coverage, Pair, disambiguate_apps,
@@ -46,13 +41,9 @@ pub use corun::{
 };
 pub use counters::{
     CacheCounters, ChannelRecord, ConstantCounters, DramCounters, DramRecord, FetchCounters,
-    SmCounters, TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
+    LinkRecord, SmCounters, TlbCounters, TranslationCounters, UnitShares, UtilizationRecord,
 };
-pub use error::RecordError;
-pub use events::{CtaRecord, RunEvents};
-pub use fast_forward::FastForwardRecord;
 pub use hot::{HotInstruction, HotMeasure, HotRecord};
-pub use link::LinkRecord;
 pub(crate) use measure::first_partition;
 pub use measure::{EpochShares, Measure};
 pub use metrics::Alone;

@@ -507,7 +507,6 @@ mod tests {
             ("a", "key,stp\nx,1\n,2\n", "a:3: expected a cell in column key"),
             ("a", "key,stp\nx\n", "a:2: CSV error"),
             ("a", "{\"key\":\"x\"}\n{\"key\":5}\n", "a:2: expected a JSON object"),
-            ("a", "PAR1", "a: cannot read Parquet: "),
         ] {
             let said = read(name, text).unwrap_err();
             assert!(said.starts_with(words), "{said}");

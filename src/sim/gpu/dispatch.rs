@@ -4,13 +4,13 @@ use crate::config::{CtaOrder, Machine};
 use gpumodel_core::contract::DispatchOrder;
 use gpumodel_core::units::{AppId, Cycle, KernelId, to_u16, to_u64, to_usize};
 
-use crate::gpu::active_plan::ActivePlan;
 use crate::gpu::clusters::Seat;
 use crate::gpu::dispatch_groups::DispatchGroups;
 use crate::gpu::error::MachineError;
 use crate::gpu::event_queue::Event;
 use crate::gpu::feed::{Feed, Stream};
 use crate::gpu::grid::Grid;
+use crate::gpu::plan_control::ActivePlan;
 use crate::gpu::shared_state::SharedState;
 use crate::gpu::workers::WorkerPool;
 use crate::sm::{Arrival, Departure, Saved, Sm};

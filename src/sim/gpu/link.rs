@@ -13,7 +13,7 @@ use crate::config::{Link, Machine, ManagedMemory, MemoryStandard};
 use crate::gpu::event_queue::{Event, EventQueue};
 use crate::memory::packet::{Packet, RequestKind};
 use crate::mmu::address_space::is_footprint;
-use crate::mmu::page_ranges::PageRanges;
+use crate::mmu::page_table::PageRanges;
 use crate::slab::Slab;
 
 /// What an application has had of the link.

@@ -1,13 +1,11 @@
 //! The whole machine: wiring and the event loop. It does not know which scheme decides.
 
-pub(crate) mod active_plan;
 pub(crate) mod app;
 pub(crate) mod app_lifecycle;
 pub(crate) mod clusters;
 pub(crate) mod decision_counters;
 pub(crate) mod dispatch;
 pub(crate) mod dispatch_groups;
-mod drain;
 pub(crate) mod error;
 pub(crate) mod event_queue;
 pub(crate) mod fast_forward;

@@ -1,13 +1,15 @@
-//! What a run leaves.
-
-use gpumodel_core::units::Cycle;
+//! The end of a run: what is on its way to memory arrives there and is counted, and what the run
+//! leaves. The run's cycles stand before; dirty lines stay where they are.
 
 use crate::counters::{CacheCounts, KernelCounts, SmCounts, TlbCounts};
 use crate::dram::ChannelCounters;
 use crate::gpu::app::{AppMoved, AppOutcome};
+use crate::gpu::event_queue::{Event, MemoryEvent};
 use crate::gpu::timeline::{CtaSpan, Residency, Sample};
-use crate::hot::InstructionCounts;
+use crate::gpu::{Gpu, PATIENCE};
 use crate::interval::ProfileImage;
+use crate::sm::hot::InstructionCounts;
+use gpumodel_core::units::Cycle;
 
 /// What a run leaves.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,4 +51,75 @@ pub struct Outcome {
     pub spans: Vec<CtaSpan>,
     /// Sectors of reads of data that launches outside the run have in the L2.
     pub passed: u64,
+}
+
+impl Gpu<'_> {
+    /// Drains what is on its way, so that a launch has the same traffic whatever follows. A run
+    /// that cuts launches off stands as it is: what they have in flight is not theirs yet.
+    pub(super) fn drain(&mut self) {
+        if !self.dispatcher.grids.iter().all(|grid| grid.is_over()) {
+            return;
+        }
+        let end = self.now();
+        (0..self.sms.len()).for_each(|sm| self.send_evicted(sm));
+        while self.shared_state.is_draining() && self.now() - end < PATIENCE {
+            let Some(event) = self.shared_state.queue.next() else { break };
+            self.drain_event(event);
+        }
+    }
+
+    /// Handles an event of the memory; SMs only send what their L1s have evicted.
+    fn drain_event(&mut self, event: Event) {
+        match event {
+            Event::Memory(event) => self.drain_memory(event),
+            Event::Reply { packet } => {
+                let now = self.now();
+                self.shared_state.memory_system.on_reply(packet, now);
+            }
+            Event::LoadStore { sm } => self.send_evicted(usize::from(sm)),
+            Event::PageBrought { place } => self.shared_state.bring_page(place),
+            Event::Scheduler { .. }
+            | Event::Wake { .. }
+            | Event::Fetch { .. }
+            | Event::LookUp { .. }
+            | Event::Walk { .. }
+            | Event::PageMove { .. }
+            | Event::PageCopied { .. }
+            | Event::Dispatch { .. }
+            | Event::Launch { .. }
+            | Event::Begin { .. }
+            | Event::Instance { .. }
+            | Event::ClusterOpen { .. }
+            | Event::ClusterMessage { .. }
+            | Event::ClusterCheck { .. }
+            | Event::Copied { .. }
+            | Event::Arrival { .. }
+            | Event::Effect { .. }
+            | Event::Alarm { .. }
+            | Event::IpcCheck { .. }
+            | Event::SliceEnd { .. }
+            | Event::TargetCheck
+            | Event::Window
+            | Event::End => {}
+        }
+    }
+
+    fn drain_memory(&mut self, event: MemoryEvent) {
+        let shared = &mut self.shared_state;
+        shared.memory_system.on_event(event, &mut shared.queue, &mut shared.counts);
+        let mut woken = std::mem::take(&mut self.woken);
+        self.shared_state.memory_system.take_woken(&mut woken);
+        for sm in woken.drain(..) {
+            self.send_evicted(usize::from(sm));
+        }
+        self.woken = woken;
+    }
+
+    /// Lets an SM send what its L1 has evicted, now and when its port has room again.
+    fn send_evicted(&mut self, sm: usize) {
+        if let Err(Some(at)) = self.sms[sm].send_evicted(&mut self.shared_state) {
+            let sm = gpumodel_core::units::to_u16(sm);
+            self.shared_state.queue.schedule(at, Event::LoadStore { sm });
+        }
+    }
 }

@@ -8,11 +8,11 @@ use crate::gpu::clusters::Clusters;
 use crate::gpu::event_queue::{Event, EventQueue};
 use crate::gpu::link::HostLink;
 use crate::gpu::timeline::CtaSpan;
-use crate::hot::{HotSpots, InstructionCounts};
 use crate::interval::{Profile, ProfileImage};
 use crate::memory::MemorySystem;
 use crate::memory::packet::{Packet, RequestKind};
 use crate::mmu::{Mmu, Request};
+use crate::sm::hot::{HotSpots, InstructionCounts};
 
 /// The generic addresses of a launch, and what tells the application's addresses from others'.
 #[derive(Clone, Copy, Debug, Default)]

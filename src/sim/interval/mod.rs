@@ -14,8 +14,7 @@
 
 mod decode;
 mod image;
-pub(crate) mod unevenness;
-mod walk;
+pub(crate) mod walk;
 
 use std::sync::Arc;
 

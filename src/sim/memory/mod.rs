@@ -3,11 +3,9 @@
 mod channel;
 mod crossbar;
 mod gpc_ports;
-mod halves;
-mod instances;
 pub(crate) mod packet;
 mod page_copy;
-mod presumed_hits;
+mod parts;
 mod slice;
 #[cfg(test)]
 mod slice_tests;
@@ -29,10 +27,9 @@ use crate::mmu::address_space::is_state;
 use crate::slab::Slab;
 use channel::{Channels, Transfer};
 use crossbar::{Crossbar, Departure};
-use halves::Halves;
-use instances::Instances;
 use page_copy::PageCopies;
-pub use presumed_hits::PresumedL2Hits;
+use parts::{Halves, Instances};
+pub use slice::PresumedL2Hits;
 use slice::{Arrived, Outcome, Slice};
 
 /// Bytes of a line of caches between which requests go by line.
@@ -679,7 +676,7 @@ fn fixed_point(cycles: u32, part_mhz: f64, core_mhz: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use crate::memory::MemorySystem;
-    use crate::testkit::fixture::{memory_of, named, sectored};
+    use crate::testkit::{memory_of, named, sectored};
 
     #[test]
     fn a_line_written_in_part_goes_down_in_the_accesses_that_it_touches() {

@@ -222,7 +222,7 @@ mod tests {
     use crate::dram::ChannelCounters;
     use crate::gpu::event_queue::{Event, EventQueue};
     use crate::memory::MemorySystem;
-    use crate::testkit::fixture::{memory_of, translating};
+    use crate::testkit::{memory_of, translating};
 
     /// Bytes of UGPU's pages.
     const PAGE: u32 = 4096;

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use crate::config::MigrationFill;
 use gpumodel_core::units::{to_u64, to_usize};
 
-use super::page_ranges::PageRanges;
+use super::page_table::PageRanges;
 
 /// The groups and pages of an application. Groups are numbered as in
 /// [`crate::config::PageChannels`].

@@ -17,8 +17,7 @@ mod app_pages;
 mod frame_checker;
 mod frames;
 mod moves;
-pub(crate) mod page_ranges;
-mod page_table;
+pub(crate) mod page_table;
 mod tlb;
 mod walker;
 

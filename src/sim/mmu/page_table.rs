@@ -5,10 +5,11 @@
 //! the rest; entries have 8 bytes. Tables are allocated in whole pieces of 4 KB of a separate
 //! region when a walk first reads them.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
 use crate::mmu::address_space::{VIRTUAL_BITS, is_local};
-use crate::mmu::page_ranges::PageRanges;
 
 /// Page-number bits that one level below the top resolves.
 const LEVEL_BITS: u32 = 9;
@@ -105,6 +106,34 @@ impl PageTable {
     /// Puts the pages from `first` to `last` into memory.
     pub(super) fn bring(&mut self, first: u64, last: u64) {
         self.present.iter_mut().for_each(|ranges| ranges.bring(first, last));
+    }
+}
+
+/// A set of pages as ranges that neither touch nor overlap: first to last.
+#[derive(Debug, Default)]
+pub(crate) struct PageRanges(BTreeMap<u64, u64>);
+
+impl PageRanges {
+    /// Whether a page is among them.
+    pub(crate) fn holds(&self, page: u64) -> bool {
+        self.0.range(..=page).next_back().is_some_and(|(_, &last)| page <= last)
+    }
+
+    /// Its ranges, in order.
+    pub(crate) fn into_ranges(self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.into_iter()
+    }
+
+    /// Adds the pages from `first` to `last`.
+    pub(crate) fn bring(&mut self, first: u64, last: u64) {
+        let (mut first, mut last) = (first, last);
+        while let Some((&start, &end)) = self.0.range(..=last.saturating_add(1)).next_back()
+            && end.saturating_add(1) >= first
+        {
+            self.0.remove(&start);
+            (first, last) = (first.min(start), last.max(end));
+        }
+        self.0.insert(first, last);
     }
 }
 

@@ -2,14 +2,12 @@
 //! and how a warp goes from event to event: intervals, waits, barriers, the end.
 
 mod barrier_objects;
-mod bulk_copy;
 mod cluster;
 pub(crate) mod coalesce;
 mod cta;
 mod cta_resources;
 mod fetch;
-mod hot;
-mod line_cache;
+pub(crate) mod hot;
 mod lost_arrival;
 mod lsu;
 mod params;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::config::{Command, Location, Machine, Refresh, Resolved};
-use crate::testkit::scripted::{
+use crate::testkit::{
     Line, Script, address_of, gap, kernel_cycles, line, memory, memory_of, named, scattered,
     sectored,
 };

@@ -1,6 +1,6 @@
 //! Facts of barriers, one test each, on hand-made instructions.
 
-use crate::testkit::scripted::{Line, Script, kernel_cycles, line, machine, named};
+use crate::testkit::{Line, Script, kernel_cycles, line, machine, named};
 use crate::{Cause, KernelCounts, LostBarrier, MachineError};
 use gpumodel_core::units::Dim3;
 

@@ -2,7 +2,7 @@
 //! memory.
 
 use crate::config::Resolved;
-use crate::testkit::scripted::{
+use crate::testkit::{
     Line, Script, Scripts, facts, kernel_cycles, line, memory, named, plan, scattered,
 };
 use crate::{MachineError, Outcome};

@@ -1,7 +1,7 @@
 //! Sectors per request and passes per access, counted on the whole machine.
 
 use crate::config::Resolved;
-use crate::testkit::scripted::{Line, Script, kernel_cycles, line, memory, named, scattered};
+use crate::testkit::{Line, Script, kernel_cycles, line, memory, named, scattered};
 use crate::{Cause, KernelCounts};
 
 /// What one warp's single run of `lines` counts.

@@ -1,7 +1,7 @@
 //! Facts of constant caches, one test each, on hand-made instructions.
 
 use crate::config::Resolved;
-use crate::testkit::scripted::{Line, Script, kernel_cycles, line, memory, named, scattered};
+use crate::testkit::{Line, Script, kernel_cycles, line, memory, named, scattered};
 use crate::{ConstantCounts, Outcome};
 
 /// Cycles of a hit.

@@ -1,6 +1,6 @@
 //! Facts of the whole machine, one test each, on hand-made instructions.
 
-use crate::testkit::scripted::{Line, Script, kernel_cycles, line, machine, memory};
+use crate::testkit::{Line, Script, kernel_cycles, line, machine, memory};
 use crate::{Cause, Outcome};
 
 const EXIT: &str = "EXIT";

@@ -3,7 +3,7 @@
 use crate::config::Resolved;
 use gpumodel_core::contract::{PlanDraft, WakeOn};
 
-use crate::testkit::scripted::{Line, Script, Scripts, line, machine, memory, plan};
+use crate::testkit::{Line, Script, Scripts, line, machine, memory, plan};
 use crate::{Outcome, Passed};
 
 /// A GPU of 8 SMs with 4 CTAs each.

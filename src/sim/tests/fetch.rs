@@ -1,6 +1,6 @@
 //! Facts of instruction caches, one test each, on hand-made instructions.
 
-use crate::testkit::scripted::{Line, Script, kernel_cycles as cycles, line, machine, memory};
+use crate::testkit::{Line, Script, kernel_cycles as cycles, line, machine, memory};
 use crate::{FetchCounts, Outcome};
 
 /// Instructions of 16 bytes in a line.

@@ -2,7 +2,7 @@
 //! does counting them move nothing?
 
 use crate::config::Resolved;
-use crate::testkit::scripted::{Line, Script, line, memory, scattered, translating};
+use crate::testkit::{Line, Script, line, memory, scattered, translating};
 use crate::{Cause, InstructionCounts, Outcome};
 
 /// A load and its use, a chain of arithmetic, a shared load with 32 words in one bank, a barrier.

@@ -1,7 +1,7 @@
 //! Facts of intervals: loops whose repetitions are computed at once, and profiles of an earlier
 //! run.
 
-use crate::testkit::scripted::{Line, Script, kernel_cycles, line, machine, memory, named};
+use crate::testkit::{Line, Script, kernel_cycles, line, machine, memory, named};
 use crate::{Outcome, ProfileImage};
 
 /// Dependent and independent arithmetic, two units, a special function.

@@ -2,7 +2,7 @@
 //! costs the sum that the machine file states.
 
 use crate::config::{Command, Location, Machine, Resolved};
-use crate::testkit::scripted::{Script, address_of, gap, kernel_cycles, memory, memory_of, named};
+use crate::testkit::{Script, address_of, gap, kernel_cycles, memory, memory_of, named};
 
 const CACHED: &str = "LDG.E";
 

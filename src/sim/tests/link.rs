@@ -5,8 +5,8 @@ use gpumodel_core::memory_copy::{CopyDirection, MemoryCopy};
 use gpumodel_core::units::KernelId;
 
 use crate::config::Resolved;
-use crate::testkit::fixture::named;
-use crate::testkit::scripted::{Line, Script, Scripts, line, memory, plan};
+use crate::testkit::named;
+use crate::testkit::{Line, Script, Scripts, line, memory, plan};
 use crate::{Command, LinkUse, Load, Outcome};
 
 /// A V100 at 1 GHz with 10 GB/s to the device, 5 GB/s to the host and 2 us of latency: a byte
@@ -126,7 +126,7 @@ fn a_copy_within_the_device_reads_and_writes_at_a_share_of_the_peak() {
     let resolved = linked(&[("link.device_copy_percent", "50.0")]);
     let bytes = 100_000_000;
     let outcome = run(&resolved, &[copy(CopyDirection::DeviceToDevice, bytes, None), launch(0, 0)]);
-    let (standard, _) = crate::testkit::fixture::memory_of(&resolved);
+    let (standard, _) = crate::testkit::memory_of(&resolved);
     let machine = &resolved.machine;
     let peak = standard.peak_bytes_per_clock()
         * f64::from(machine.dram.channels)

@@ -9,7 +9,7 @@ use crate::config::Resolved;
 use gpumodel_core::contract::{DispatchOrder, Migration, Plan, PlanDraft, Share, Vacate, WakeOn};
 use gpumodel_core::units::to_usize;
 
-use crate::testkit::scripted::{Line, Script, Scripts, facts, line, memory, translating};
+use crate::testkit::{Line, Script, Scripts, facts, line, memory, translating};
 
 /// `ugpu` with eight SMs.
 fn ugpu(set: &[(&str, &str)]) -> Resolved {

@@ -6,7 +6,7 @@ use gpumodel_core::contract::{
 };
 use gpumodel_core::units::AppId;
 
-use crate::testkit::scripted::{Line, Script, Scripts, facts, line, machine, memory, plan};
+use crate::testkit::{Line, Script, Scripts, facts, line, machine, memory, plan};
 use crate::{End, Outcome};
 
 /// A small GPU with room for 8 CTAs and 16 warps on each of 4 SMs.

@@ -1,7 +1,7 @@
 //! Facts of address translation on a whole machine, one test each.
 
 use crate::Outcome;
-use crate::testkit::scripted::{self, Line, Script, kernel_cycles as cycles, line, translating};
+use crate::testkit::{self, Line, Script, kernel_cycles as cycles, line, translating};
 
 /// Address of lane 0 and step between lanes: by CTA, warp and turn.
 type Where = fn(u64, u64, u64) -> (u64, i64);
@@ -22,7 +22,7 @@ fn memory(
     source: Option<u16>,
     at: impl Fn(u64, u64, u64) -> (u64, i64) + 'static,
 ) -> Line {
-    scripted::memory(opcode, destination, source, move |cta, warp, turn| {
+    testkit::memory(opcode, destination, source, move |cta, warp, turn| {
         let (address, step) = at(cta, warp, turn);
         (FIRST + address, step)
     })

@@ -4,7 +4,7 @@ use crate::config::Resolved;
 use gpumodel_core::contract::{DispatchOrder, Plan, PlanDraft, TimeSlice, Vacate, Wake, WakeOn};
 use gpumodel_core::units::AppId;
 
-use crate::testkit::scripted::{Line, Script, Scripts, line, machine, memory, plan, translating};
+use crate::testkit::{Line, Script, Scripts, line, machine, memory, plan, translating};
 use crate::{End, Need, Outcome};
 
 fn small(set: &[(&str, &str)]) -> Resolved {

@@ -6,7 +6,7 @@ use crate::config::Resolved;
 use gpumodel_core::contract::{Plan, PlanDraft, Resize, Wake, WakeOn};
 use gpumodel_core::units::AppId;
 
-use crate::testkit::scripted::{Line, Script, Scripts, line, machine, memory, plan};
+use crate::testkit::{Line, Script, Scripts, line, machine, memory, plan};
 
 const RELAUNCH: Resize = Resize::Relaunch { cycles: 300 };
 
@@ -134,7 +134,7 @@ fn a_launch_on_other_sms_goes_on_at_the_saved_task_and_others_quit() {
         let quota = (0..4).map(|sm| if sms.contains(&sm) { 8 } else { 0 }).collect();
         let shares = vec![gpumodel_core::contract::Share::Quota(quota)];
         let draft = PlanDraft { shares, wake, ..PlanDraft::default() };
-        Plan::new(&crate::testkit::scripted::facts(&resolved, 1), draft).unwrap()
+        Plan::new(&crate::testkit::facts(&resolved, 1), draft).unwrap()
     };
     let first = on(0..4, vec![WakeOn::At(20_000)]);
     let mut seen = Vec::new();

@@ -10,9 +10,8 @@ use gpumodel_core::isa::Launch;
 use gpumodel_core::units::{Dim3, to_u32, to_u64, to_usize};
 use rayon::prelude::*;
 
-use super::Imported;
 use super::accelsim::header::{self, Header};
-use super::request::{ConvertReport, Progress};
+use super::{ConvertReport, Imported, Progress};
 use crate::error::TraceError;
 use crate::grouped_text::cluster_note;
 use crate::recorder::statics;

@@ -1,5 +1,5 @@
-//! Foreign traces to a store. To add a format: one file, and one row in
-//! [`FORMATS`].
+//! Foreign traces to a store: the request, the progress and the report of a conversion. To add a
+//! format: one file, and one row in [`FORMATS`].
 //!
 //! Formats and compressions are found from the content, never from names.
 
@@ -7,21 +7,21 @@ mod accelsim;
 mod declared;
 mod list;
 mod memlog;
-mod request;
 mod source;
 mod source_name;
 mod tracez;
-mod unrecognised;
 mod warp_records;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use gpumodel_core::isa::Launch;
-use gpumodel_core::units::{counted, to_u64};
+use gpumodel_core::units::{ByteCount, counted, quoted, to_u64};
+use toml::de::DeTable;
 
 use crate::async_fields::has_values;
 use crate::error::TraceError;
+use crate::filter::Filter;
 use crate::store::writer::StoreWriter;
 use crate::store::{Command, Store};
 
@@ -31,9 +31,100 @@ use source::{Source, TextBlock};
 pub use declared::convert_workload;
 pub(crate) use declared::header_of;
 pub use list::sources;
-pub use request::{ConvertReport, ConvertRequest, Progress, SharedProgress, Silent};
 pub use source_name::source_name;
 pub use tracez::expand;
+
+/// Records of a raw trace that are held in memory unless a request says otherwise.
+const USUAL_MEMORY: usize = 256 << 20;
+
+/// A conversion to one store.
+#[derive(Clone, Debug, Default)]
+pub struct ConvertRequest {
+    /// Trace folders, command lists or trace files; their commands follow each
+    /// other in the store.
+    pub inputs: Vec<PathBuf>,
+    /// The store to write.
+    pub output: PathBuf,
+    /// The launches and CTAs to take.
+    pub filter: Filter,
+    /// How much of a raw trace's gathered records memory holds; what is beyond
+    /// that goes to a temporary file in the folder of `output`. `None`: 256 MiB.
+    /// The rest of the program takes some 100 MiB more, and 20 MiB per thread.
+    pub memory: Option<ByteCount>,
+    /// A trace file that is damaged is left out and counted, in the report and in the store,
+    /// instead of ending the conversion.
+    pub skip_damaged: bool,
+}
+
+impl ConvertRequest {
+    /// Bytes of gathered records in memory.
+    fn memory(&self) -> usize {
+        self.memory
+            .map_or(USUAL_MEMORY, |ByteCount(bytes)| usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+}
+
+/// Is called as a conversion, or other work that is counted, proceeds.
+pub trait Progress: Sync {
+    /// Work begins: the source files have `bytes` bytes in all, as they are stored.
+    fn begin(&self, bytes: u64);
+    /// Files of `bytes` bytes in all are read in addition.
+    fn more(&self, bytes: u64);
+    /// Work begins whose size is an estimate.
+    fn begin_about(&self, size: u64);
+    /// `bytes` more of them were read.
+    fn advance(&self, bytes: u64);
+}
+
+/// The progress of one of several conversions that run at once: they add up.
+#[derive(Clone, Copy)]
+pub struct SharedProgress<'a>(pub &'a dyn Progress);
+
+impl Progress for SharedProgress<'_> {
+    fn begin(&self, bytes: u64) {
+        self.0.more(bytes);
+    }
+
+    fn more(&self, bytes: u64) {
+        self.0.more(bytes);
+    }
+
+    fn begin_about(&self, _: u64) {}
+
+    fn advance(&self, bytes: u64) {
+        self.0.advance(bytes);
+    }
+}
+
+/// Progress that is not shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn begin(&self, _: u64) {}
+    fn more(&self, _: u64) {}
+    fn begin_about(&self, _: u64) {}
+    fn advance(&self, _: u64) {}
+}
+
+/// What a conversion did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConvertReport {
+    /// What the user should know, one sentence each.
+    pub warnings: Vec<String>,
+    /// Launches in the store, and those that the filters left out.
+    pub kernels: usize,
+    /// See [`ConvertReport::kernels`].
+    pub left_out: usize,
+    /// Damaged trace files that were skipped.
+    pub skipped: u64,
+    /// Bytes of decompressed trace text.
+    pub text_bytes: u64,
+    /// Bytes of the trace files as they are stored.
+    pub source_bytes: u64,
+    /// Bytes of the store.
+    pub store_bytes: u64,
+}
 
 /// A conversion under way.
 struct Conversion<'a> {
@@ -175,7 +266,7 @@ impl Conversion<'_> {
         let first = source.block()?;
         let first = first.unwrap_or(TextBlock { bytes: Vec::new(), first_line: 1 });
         let format = FORMATS.iter().find(|format| (format.recognise)(&first.bytes));
-        let Some(format) = format else { return Err(unrecognised::error(source.path(), &first)) };
+        let Some(format) = format else { return Err(unrecognised(source.path(), &first)) };
         let cut = source.cut();
         (format.import)(source, first, self).map_err(|error| cut.explain(error))
     }
@@ -253,5 +344,96 @@ impl ConvertReport {
         let warnings = warnings.into_iter().filter(|(count, ..)| *count > 0);
         let warning = |(count, thing, what)| format!("{path}: {} {what}", counted(count, thing));
         self.warnings.extend(warnings.map(warning));
+    }
+}
+
+/// TOML files that may be given in place of traces. Per kind of file: keys of which it has one at
+/// its top, and the option that takes it.
+const KINDS: &[(&[&str], &str, &str)] = &[
+    (&["mixes", "schemes"], "the plan of a sweep", "gpumodel sweep FILE --out DIR"),
+    (&["group_size"], "a queue", "gpumodel analyze --queue FILE"),
+    (&["kernels", "kernel", "behaviour"], "a workload model", "synth:FILE in place of a trace"),
+    (&["base", "isa", "sm", "clocks", "l1", "l2", "dram"], "a machine", "--machine FILE"),
+];
+
+/// The error of a file at `path` that is of no format; `first` is its beginning.
+fn unrecognised(path: &Path, first: &TextBlock) -> TraceError {
+    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    let start = first.bytes.trim_ascii().split(|&byte| byte == b'\n').next();
+    let found = quoted(start.unwrap_or_default().trim_ascii_end());
+    TraceError::Text {
+        path: path.to_path_buf(),
+        line: first.first_line,
+        expected: names.join("; or "),
+        found: match description(&first.bytes, path).or_else(|| empty(path, first)) {
+            Some(words) => format!("{found}: {words}"),
+            None => found,
+        },
+    }
+}
+
+/// Why the file at `path` has no text, if it has none.
+fn empty(path: &Path, first: &TextBlock) -> Option<String> {
+    if !first.bytes.trim_ascii().is_empty() {
+        return None;
+    }
+    let packed = fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
+    Some(String::from(match (first.bytes.is_empty(), packed) {
+        (false, _) => "the file has blank lines alone",
+        (true, true) => "what the file packs is empty",
+        (true, false) => "the file is empty",
+    }))
+}
+
+/// What `text`, the beginning of the file at `path`, is in place of a trace, and what takes
+/// it; `None`: it is no TOML.
+fn description(text: &[u8], path: &Path) -> Option<String> {
+    let text = std::str::from_utf8(text).ok()?;
+    let table = DeTable::parse(text).ok()?;
+    let has = |keys: &[&str]| keys.iter().any(|key| table.get_ref().contains_key(*key));
+    if table.get_ref().is_empty() {
+        return None;
+    }
+    let kind = KINDS.iter().find(|(keys, ..)| has(keys));
+    Some(match kind {
+        Some((_, kind, taker)) => {
+            let taker = taker.replace("FILE", &path.display().to_string());
+            format!("TOML, {kind}, which belongs to `{taker}`")
+        }
+        None => String::from("TOML, which is no trace"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::description;
+
+    #[test]
+    fn shipped_descriptions_are_recognised() {
+        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+        for (folder, words) in [
+            ("plans", "the plan of a sweep"),
+            ("mixes", "a queue"),
+            ("workloads", "`synth:x.toml in place of a trace`"),
+            ("gpus", "`--machine x.toml`"),
+        ] {
+            for entry in std::fs::read_dir(models.join(folder)).unwrap() {
+                let path = entry.unwrap().path();
+                if path.extension().is_some_and(|ending| ending == "toml") {
+                    let said =
+                        description(&std::fs::read(&path).unwrap(), Path::new("x.toml")).unwrap();
+                    assert!(said.contains(words), "{}: {said}", path.display());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_files_are_described_as_far_as_known() {
+        let said = |text: &str| description(text.as_bytes(), Path::new("x"));
+        assert_eq!(said("a = 1\n").as_deref(), Some("TOML, which is no trace"));
+        assert_eq!((said(""), said("# note\n"), said("-kernel\n")), (None, None, None));
     }
 }

@@ -13,7 +13,7 @@ use flate2::bufread::MultiGzDecoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
 
-use super::request::Progress;
+use super::Progress;
 use crate::error::TraceError;
 use crate::store::file;
 use gpumodel_core::units::to_u64;

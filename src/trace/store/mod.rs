@@ -24,8 +24,6 @@ mod code;
 mod cursor;
 mod export;
 pub(crate) mod file;
-#[cfg(test)]
-mod forged_blocks_tests;
 mod index;
 pub(crate) mod lanes;
 pub(crate) mod layout;

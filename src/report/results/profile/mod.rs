@@ -6,7 +6,6 @@
 
 mod counters;
 mod metrics;
-mod names;
 mod ncu;
 mod nsys;
 mod pairing;

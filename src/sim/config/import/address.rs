@@ -1,10 +1,10 @@
 //! The address layout of an imported machine: `-gpgpu_mem_addr_mapping`, or the old
 //! `-gpgpu_mem_address_mask`, with the index functions of channels and banks.
 
+use super::Sheet;
 use super::dram::Timing;
 use super::levels::{Levels, SECTOR};
 use super::options::{Entry, Options};
-use super::sheet::Sheet;
 use crate::config::error::SpecError;
 use crate::config::memory::layout::{LAYOUT, Shape, Unfit};
 use crate::config::{BankGroupBits, BankIndex, Layout, PartitionIndex};

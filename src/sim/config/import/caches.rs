@@ -2,10 +2,9 @@
 
 use gpumodel_core::toml::SourceKind;
 
-use super::cache_line::CacheLine;
-use super::levels::{Level, Levels, SECTOR};
+use super::Sheet;
+use super::levels::{CacheLine, Level, Levels, SECTOR};
 use super::options::{Entry, Options};
-use super::sheet::Sheet;
 use crate::config::error::SpecError;
 
 /// Longest latency in cycles.

@@ -3,8 +3,8 @@
 use crate::config::error::SpecError;
 use gpumodel_core::toml::SourceKind;
 
+use super::Sheet;
 use super::options::{Entry, Options};
-use super::sheet::Sheet;
 
 /// Most SMs of a machine.
 const MOST_SMS: u32 = 4096;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use gpumodel_core::toml::SourceKind;
 
+use super::Sheet;
 use super::address;
 use super::levels::Levels;
 use super::options::{Entry, Options};
-use super::sheet::Sheet;
 use crate::config::error::SpecError;
 
 /// Longest DRAM time in clocks, and most banks, that an option may state.

@@ -6,7 +6,6 @@ mod address_map;
 mod command;
 mod controller;
 pub(super) mod file;
-mod gap;
 pub(super) mod layout;
 mod layout_map;
 mod mapping;

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::MemoryStandard;
-use super::command::Command;
+use super::command::{Command, gaps};
 use super::controller::ControllerOptions;
 use super::file::{Leaf, MemoryFile};
-use super::gap;
 use crate::config::error::SpecError;
 use gpumodel_core::expression::{EvaluateError, Expression};
 use gpumodel_core::toml::{Place, TomlError};
@@ -295,7 +294,7 @@ fn standard(
         migration_clocks: migration("migration_clocks")?,
         refresh_interval: count("refresh_interval", 2)?,
         refresh_bank_interval: count("refresh_bank_interval", 1)?,
-        gaps: gap::gaps(file, &parameters, separate_buses, &command_clocks)?,
+        gaps: gaps(file, &parameters, separate_buses, &command_clocks)?,
         controller: controller(file)?,
         parameters,
     })

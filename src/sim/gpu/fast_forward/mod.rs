@@ -13,7 +13,6 @@
 //! a link to the host are simulated in full while they have these.
 
 mod readings;
-mod steady;
 mod walk;
 
 use gpumodel_core::units::{AppId, Cycle, to_u16, to_usize};
@@ -25,8 +24,7 @@ use crate::gpu::error::MachineError;
 use crate::gpu::event_queue::Event;
 use crate::gpu::grid::Grid;
 pub(crate) use readings::Readings;
-use readings::{Walked, add_all, grow_launch};
-use steady::{Rate, WINDOWS, steady};
+use readings::{Rate, WINDOWS, Walked, add_all, grow_launch, steady};
 use walk::{Touches, Walker};
 
 /// Cycles of the shortest window.

@@ -6,7 +6,6 @@
 //! all outstanding misses, can evict.
 
 pub(in crate::sm) mod access;
-mod bank_queue;
 pub(in crate::sm) mod constants;
 mod l1;
 #[cfg(test)]
@@ -25,9 +24,8 @@ use crate::memory::packet::{Leg, Operation, Origin, Packet, RequestKind, Target}
 use crate::slab::Slab;
 use crate::sm::Sm;
 use crate::sm::coalesce::{Reach, SectorRequest};
-use bank_queue::L1BankQueues;
 use constants::Constants;
-use l1::{L1, Read, Write};
+use l1::{L1, L1BankQueues, Read, Write};
 use queue::{Entry, Freed, LsuQueue, Route, Stall};
 use translation::{Pages, Translator};
 

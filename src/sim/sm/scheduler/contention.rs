@@ -92,7 +92,7 @@ mod tests {
     use super::super::issue_bandwidth::{Claim, ISSUE, PerResource, RESOURCES, max_min_fair};
     use super::super::issue_interval::IssueOrder;
     use super::{contend, taken};
-    use crate::interval::unevenness::Unevenness;
+    use crate::interval::walk::Unevenness;
 
     fn near(found: f32, expected: f32) {
         assert!((found - expected).abs() < 1e-3, "{found} is not {expected}");

@@ -7,8 +7,7 @@ use crate::sm::scheduler::issue_bandwidth::{
     Claim, ISSUE, PerResource, RESOURCES, fits, max_min_fair, one_by_one,
 };
 use crate::sm::scheduler::policy::Sharing;
-use crate::sm::scheduler::stall_accounting::{Tally, Wait, Waiting, lost_by};
-use crate::sm::scheduler::warp_losses::WarpLosses;
+use crate::sm::scheduler::stall_accounting::{Tally, Wait, Waiting, WarpLosses, lost_by};
 
 /// What a warp hands to its scheduler: instructions up to its next event.
 #[derive(Clone, Copy, Debug, Default)]

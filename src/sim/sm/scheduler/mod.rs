@@ -4,7 +4,6 @@
 //! at a constant rate (see [`issue_bandwidth`]). Slot-cycles are booked to causes
 //! at the same moments.
 
-mod active_set;
 mod cggty;
 mod contention;
 mod gto;
@@ -16,7 +15,6 @@ mod oldest;
 pub(in crate::sm) mod policy;
 pub(in crate::sm) mod stall_accounting;
 mod two_level;
-mod warp_losses;
 
 use gpumodel_core::units::{Cycle, to_usize};
 
@@ -24,10 +22,9 @@ use crate::counters::{KernelCounts, StallStack};
 use crate::sm::scheduler::issue_bandwidth::{Claim, ISSUE, PerResource, RESOURCES};
 use crate::sm::scheduler::issue_interval::{DONE, IssueIntervals};
 use crate::sm::scheduler::issue_interval::{IssueInterval, Running};
-use crate::sm::scheduler::stall_accounting::{Wait, Waiting, of, rebook};
-use active_set::ActiveSet;
+use crate::sm::scheduler::stall_accounting::{Wait, Waiting, WarpLosses, of, rebook};
 use policy::{L1Feedback, ReadyWarp, ReadyWarps, WarpScheduler};
-use warp_losses::WarpLosses;
+use two_level::ActiveSet;
 
 /// A cycle that never comes.
 pub(in crate::sm) const NEVER: Cycle = Cycle::MAX;

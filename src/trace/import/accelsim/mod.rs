@@ -4,17 +4,12 @@
 //! in file order, packed in parallel, and written in file order: the bytes of
 //! the store do not depend on the number of threads.
 
-#[cfg(test)]
-mod cache_tests;
 mod digits;
 mod grouped;
 pub(super) mod header;
 mod line;
 mod line_cache;
 pub(super) mod parse;
-mod pattern;
-#[cfg(test)]
-mod plain_tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,10 +21,9 @@ use crate::store::Command;
 use crate::store::layout::MOST_STATICS;
 use gpumodel_core::units::quoted;
 
-use super::request::Progress;
 use super::source::{Source, TextBlock, read_ahead};
 use super::warp_records::{self, MemoryLimit, WarpRecords};
-use super::{Conversion, Imported};
+use super::{Conversion, Imported, Progress};
 use crate::filter::CtaSelector;
 use crate::store::chunk_writer::KernelWriter;
 use grouped::{Frames, Numbered};

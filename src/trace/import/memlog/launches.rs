@@ -13,8 +13,7 @@ use rustc_hash::FxHashMap;
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::to_u32;
 
-use super::line::{Opening, SLOTS};
-use super::parse::Head;
+use super::parse::{Head, Opening, SLOTS};
 use crate::filter::CtaSelector;
 
 /// Most CTAs of all launches together: their slots are numbered in 64 bits.
@@ -135,8 +134,7 @@ impl Launches {
 
 #[cfg(test)]
 mod tests {
-    use super::super::line::{Opening, SLOTS};
-    use super::super::parse::Head;
+    use super::super::parse::{Head, Opening, SLOTS};
     use super::Launches;
     use crate::filter::CtaSelector;
     use gpumodel_core::isa::Launch;

@@ -13,7 +13,6 @@
 //! log may mix them.
 
 mod launches;
-mod line;
 mod parse;
 
 use std::path::PathBuf;
@@ -29,15 +28,14 @@ use crate::store::records::Static;
 use gpumodel_core::units::{counted, quoted, to_u32, to_u64, to_usize};
 
 use super::Conversion;
-use super::request::ConvertRequest;
+use super::ConvertRequest;
 use super::source::{Source, TextBlock, read_ahead};
 use super::warp_records::{self, MemoryLimit, Merge, NOWHERE, RawBlock, WarpRecords};
 use crate::filter::CtaSelector;
 use crate::store::chunk_writer::KernelWriter;
 
 use launches::{Launches, Logged};
-use line::{MARK, SLOTS};
-use parse::{Piece, parse};
+use parse::{MARK, Opening, Piece, SLOTS, parse};
 
 /// Bytes between the PCs of static instructions whose lines have none.
 const PC_STEP: u64 = 0x10;
@@ -135,7 +133,7 @@ impl Log<'_> {
         }
     }
 
-    fn open(&mut self, opening: line::Opening) -> Result<(), &'static str> {
+    fn open(&mut self, opening: Opening) -> Result<(), &'static str> {
         let filter = &self.request.filter;
         self.launches.open(
             opening,
