@@ -12,9 +12,7 @@
 //! `gpumodel-cuda-runtime`.
 
 pub mod cubin;
-mod error;
 pub mod execute;
-mod program;
 pub mod request;
 pub mod sass;
 mod session;
@@ -22,5 +20,29 @@ mod stub;
 #[cfg(test)]
 mod tests;
 
-pub use error::RunError;
 pub use session::{Outcome, Session, nvdisasm};
+
+/// Why a program cannot be run: an error for the user.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The program's code cannot be used.
+    #[error("{0}")]
+    Code(String),
+    /// A kernel did what cannot be executed.
+    #[error("kernel `{kernel}`, PC {pc:#06x}: {what}")]
+    Kernel {
+        /// Its name.
+        kernel: String,
+        /// Where in its code.
+        pc: u64,
+        /// What happened, and what to do.
+        what: String,
+    },
+}
+
+impl RunError {
+    /// An error about the program's code.
+    pub fn code(what: impl Into<String>) -> Self {
+        Self::Code(what.into())
+    }
+}

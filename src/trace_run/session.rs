@@ -1,12 +1,14 @@
-//! A run of a program: the request to the runtime, the program itself, the answer.
+//! A run of a program: what it is linked with and whether the runtime has all of it, the request to
+//! the runtime, the program itself, the answer.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use crate::error::RunError;
-use crate::program;
+use crate::RunError;
+use crate::cubin::{Dynamic, dynamic};
 use crate::request::{Answer, Request, VARIABLE};
 use crate::stub;
 
@@ -14,6 +16,20 @@ use crate::stub;
 const LIBRARY: &str = "libgpumodel_cuda_runtime.so";
 /// The variable that names the runtime's file.
 const LIBRARY_VARIABLE: &str = "GPUMODEL_CUDA_RUNTIME";
+/// The runtimes that programs are linked with.
+const RUNTIMES: [&str; 2] = ["libcudart.so.12", "libcudart.so.13"];
+
+/// Libraries with kernels or calls that the runtime does not serve, and what to do.
+const REFUSED: &[(&str, &str)] = &[
+    ("libcublas", "replace cuBLAS calls by kernels of the program"),
+    ("libcudnn", "replace cuDNN calls by kernels of the program"),
+    ("libcufft", "replace cuFFT calls by kernels of the program"),
+    ("libcusparse", "replace cuSPARSE calls by kernels of the program"),
+    ("libcusolver", "replace cuSOLVER calls by kernels of the program"),
+    ("libcurand.so", "use the device functions of cuRAND, or numbers of the program"),
+    ("libtorch", "trace the program's kernels alone; PyTorch needs a GPU and NVBit"),
+    ("libcuda.so", "use the runtime's functions instead of the driver's"),
+];
 
 /// A program to run.
 #[derive(Clone, Debug)]
@@ -43,7 +59,7 @@ impl Session<'_> {
     pub fn run(&self, request: &Request) -> Result<Outcome, RunError> {
         let program = find(self.program)?;
         let library = library()?;
-        let linked = program::check(&program, &library)?;
+        let linked = check(&program, &library)?;
         let failed = |path: &Path, error: std::io::Error| {
             RunError::code(format!("{}: {error}", path.display()))
         };
@@ -176,5 +192,60 @@ fn in_packages() -> Option<PathBuf> {
         let packages = library.join("site-packages/nvidia");
         let places = ["cu13/bin/nvdisasm", "cuda_nvdisasm/bin/nvdisasm"];
         places.into_iter().map(|place| packages.join(place)).find(|path| path.is_file())
+    })
+}
+
+/// Refuses `program` when it cannot run with the runtime in the file `runtime`; returns the
+/// name of the runtime that it is linked with.
+///
+/// # Errors
+/// When it is no such program; the error says what to do.
+fn check(program: &Path, runtime: &Path) -> Result<&'static str, RunError> {
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|error| RunError::code(format!("{}: {error}", path.display())))
+    };
+    let wrong = |what: String| RunError::code(format!("{}: {what}", program.display()));
+    let bytes = read(program)?;
+    let found = dynamic(&bytes).ok_or_else(|| {
+        wrong("this is no executable of Linux; name the program itself, not a script".into())
+    })?;
+    let refused = |name: &&str| REFUSED.iter().find(|(library, _)| name.starts_with(library));
+    if let Some((name, (_, advice))) = found.needed.iter().find_map(|n| Some((n, refused(n)?))) {
+        return Err(wrong(format!("it is linked with {name}, which cannot be traced; {advice}")));
+    }
+    let linked = linked(&found).map_err(wrong)?;
+    let library = read(runtime)?;
+    let served = dynamic(&library).map(|library| library.defined).unwrap_or_default();
+    let served: BTreeSet<&str> = served.into_iter().collect();
+    let of_runtime = |name: &&&str| name.starts_with("cuda") || name.starts_with("__cuda");
+    let missing: Vec<&str> = found
+        .undefined
+        .iter()
+        .filter(of_runtime)
+        .filter(|name| !served.contains(**name))
+        .copied()
+        .collect();
+    match missing[..] {
+        [] => Ok(linked),
+        _ => Err(wrong(format!(
+            "it calls {}, which the tracer's CUDA runtime does not have; leave the calls out, or \
+             report them",
+            missing.join(", ")
+        ))),
+    }
+}
+
+/// The runtime that a program is linked with.
+fn linked(found: &Dynamic<'_>) -> Result<&'static str, String> {
+    if let Some(linked) = RUNTIMES.into_iter().find(|name| found.needed.contains(name)) {
+        return Ok(linked);
+    }
+    let other = found.needed.iter().find(|name| name.starts_with("libcudart"));
+    Err(match other {
+        Some(other) => format!("it is linked with {other}; compile it with CUDA 12 or 13"),
+        None if found.has_kernels => {
+            "the CUDA runtime is linked into it; compile it with `nvcc -cudart shared`".into()
+        }
+        None => "it is not linked with libcudart, and has no kernels".into(),
     })
 }

@@ -1,6 +1,6 @@
 //! ELF files: sections, symbols and relocations.
 
-use super::bytes::{index_at, u16_at, u32_at, u64_at};
+use super::{index_at, u16_at, u32_at, u64_at};
 
 const NOBITS: u32 = 8;
 const SYMTAB: u32 = 2;

@@ -1,8 +1,7 @@
 //! Fat binaries: PTX and cubins of several architectures in one container.
 
-use super::bytes::{index_at, u16_at, u32_at, u64_at};
-use super::lz4;
-use crate::error::RunError;
+use super::{index_at, u16_at, u32_at, u64_at};
+use crate::RunError;
 
 const MAGIC: u32 = 0xba55_ed50;
 const HEADER: usize = 16;
@@ -77,7 +76,7 @@ impl Entry<'_> {
     pub fn unpacked(&self) -> Result<Vec<u8>, RunError> {
         let done = match (self.flags & FLAG_LZ4 != 0, self.flags & FLAG_ZSTD != 0) {
             _ if self.size > LARGEST => None,
-            (true, _) => lz4::decompress(self.packed, self.size),
+            (true, _) => decompress(self.packed, self.size),
             (_, true) => zstd::bulk::decompress(self.packed, self.size).ok(),
             _ => Some(self.packed.to_vec()),
         };
@@ -108,9 +107,53 @@ pub fn choose<'a, 'b>(entries: &'a [Entry<'b>], sm: u32) -> Result<&'a Entry<'b>
     })
 }
 
+/// Decompresses an LZ4 block, in which older toolkits compress device code: `input` becomes `size`
+/// bytes; none when it is damaged.
+fn decompress(input: &[u8], size: usize) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < input.len() {
+        let token = *input.get(at)?;
+        at += 1;
+        let literals = length(input, &mut at, token >> 4)?;
+        out.extend_from_slice(input.get(at..at.checked_add(literals)?)?);
+        at += literals;
+        if at == input.len() || out.len() >= size {
+            break;
+        }
+        let offset = usize::from(u16_at(input, at)?);
+        at += 2;
+        let matched = length(input, &mut at, token & 15)?.checked_add(4)?;
+        let from = out.len().checked_sub(offset).filter(|_| offset > 0)?;
+        if matched > size.saturating_sub(out.len()) {
+            return None;
+        }
+        for place in from..from + matched {
+            out.push(out[place]);
+        }
+    }
+    (out.len() == size).then_some(out)
+}
+
+/// A length whose first four bits are `nibble`.
+fn length(input: &[u8], at: &mut usize, nibble: u8) -> Option<usize> {
+    let mut length = usize::from(nibble);
+    if nibble < 15 {
+        return Some(length);
+    }
+    loop {
+        let more = *input.get(*at)?;
+        *at += 1;
+        length = length.checked_add(usize::from(more))?;
+        if more < 255 {
+            return Some(length);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{choose, entries};
+    use super::{choose, decompress, entries};
 
     fn fat(parts: &[(u16, u32, u64, &[u8], usize)]) -> Vec<u8> {
         let mut body = Vec::new();
@@ -149,5 +192,14 @@ mod tests {
         for end in 0..all.len() {
             assert!(entries(&all[..end]).is_err());
         }
+    }
+
+    #[test]
+    fn matches_may_overlap_what_they_make() {
+        // "ab", then 10 bytes from 2 back, then the literal "c".
+        let packed = [0x26, b'a', b'b', 2, 0, 0x10, b'c'];
+        assert_eq!(decompress(&packed, 13).unwrap(), b"abababababab\x63");
+        assert_eq!(decompress(&packed, 14), None);
+        assert_eq!(decompress(&[0x26, b'a', b'b', 9, 0, 0x10, b'c'], 13), None);
     }
 }

@@ -6,7 +6,7 @@
 use super::cta::{Cta, CtaState, PATIENCE, Slice};
 use super::grid::Grid;
 use super::warp::{Wait, Warp};
-use crate::error::RunError;
+use crate::RunError;
 
 /// Warp instructions of a CTA before the next one of its cluster has its turn.
 const TURN: u64 = 1 << 16;

@@ -2,7 +2,7 @@
 
 use super::lanes::{From, Scope, each, mask_of};
 use super::warp::{Pause, Split, Wait, Warp};
-use crate::error::RunError;
+use crate::RunError;
 use crate::sass::{Control, CtaBarrier, Guard, Step};
 
 /// Instructions of a split before another one of its warp has its turn.

@@ -19,8 +19,8 @@ use super::memory::{CONSTANT_WINDOW, LOCAL_WINDOW, Memory, SHARED_WINDOW};
 use super::texture::Texture;
 use super::vector::Vector;
 use super::warp::{Warp, WarpMemory};
+use crate::RunError;
 use crate::cubin::Function;
-use crate::error::RunError;
 use crate::sass::Code;
 
 /// Warp instructions of a CTA before the next one begins.

@@ -9,7 +9,6 @@
 //! batch wrote runs again. So results and records are those of CTAs one after the other.
 
 mod access;
-mod barrier;
 mod buffer;
 mod cluster;
 mod control;
@@ -18,7 +17,6 @@ mod grid;
 mod lanes;
 mod memory;
 mod object;
-mod record;
 mod tensor_map;
 mod texture;
 mod vector;

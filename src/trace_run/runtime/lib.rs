@@ -10,7 +10,6 @@ mod copies;
 mod device;
 mod events;
 mod launch;
-mod layout;
 mod memory;
 mod pointers;
 mod registration;

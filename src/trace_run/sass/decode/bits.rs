@@ -1,12 +1,13 @@
-//! Counting, finding and extracting bits.
+//! Shifting, counting, finding and extracting bits.
 
 use super::args::Args;
 use super::{Action, Maker};
-use crate::execute::{Lanes, mask_of};
+use crate::execute::{Lanes, high, low, mask_of, view};
 use crate::sass::text::Line;
 
 pub(super) fn find(name: &str) -> Option<Maker> {
     Some(match name {
+        "SHF" => shf,
         "POPC" => popc,
         "FLO" => flo,
         "BREV" => brev,
@@ -94,7 +95,41 @@ fn bmsk(line: &Line) -> Result<Action, String> {
                 false => (a[i].min(32), b[i].min(32)),
             };
             let ones = (1_u64 << width) - 1;
-            crate::execute::low(ones << first)
+            low(ones << first)
+        });
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}
+
+/// `value` moved by `by`, of which values up to 64 count.
+#[inline]
+fn funnel(value: u64, by: u32, left: bool, signed: bool) -> u64 {
+    match (left, signed) {
+        (true, _) => value.checked_shl(by).unwrap_or(0),
+        (_, true) => (value.cast_signed() >> by.min(63)).cast_unsigned(),
+        _ => value.checked_shr(by).unwrap_or(0),
+    }
+}
+
+fn shf(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let target = args.target()?;
+    let (a, b, c) = (args.int()?, args.int()?, args.int()?);
+    let kind = line.suffixes().find(|one| matches!(*one, "U32" | "S32" | "U64" | "S64"));
+    let kind = kind.ok_or("its type is not known")?;
+    let (left, wide, signed) = (line.has("L"), kind.ends_with("64"), kind.starts_with('S'));
+    let (wraps, upper) = (line.has("W"), line.has("HI"));
+    let most = if wide { 64 } else { 32 };
+    Ok(Box::new(move |scope, mask| {
+        view!(a, scope, a);
+        view!(b, scope, b);
+        view!(c, scope, c);
+        let value = scope.grid.vector.make(|i| {
+            let by = if wraps { b[i] & (most - 1) } else { b[i].min(most) };
+            let all = u64::from(c[i]) << 32 | u64::from(a[i]);
+            let moved = funnel(all, by, left, signed);
+            if upper { high(moved) } else { low(moved) }
         });
         scope.put(target, mask, &value);
         Ok(())
@@ -103,7 +138,7 @@ fn bmsk(line: &Line) -> Result<Action, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::highest;
+    use super::{funnel, highest};
 
     #[test]
     fn the_highest_bit_is_found_as_count_leading_zeros_says() {
@@ -114,5 +149,13 @@ mod tests {
         assert_eq!(highest(1, false, true), 31);
         assert_eq!(highest(u32::MAX, true, false), u32::MAX);
         assert_eq!(highest(0xffff_fff0, true, false), 3);
+    }
+
+    #[test]
+    fn shifts_by_the_width_or_more_leave_zeros_or_signs() {
+        assert_eq!(funnel(1, 64, true, false), 0);
+        assert_eq!(funnel(u64::MAX, 64, false, false), 0);
+        assert_eq!(funnel(1 << 63, 64, false, true), u64::MAX);
+        assert_eq!(funnel(0x8000_0000_0000_0000, 32, false, true), 0xffff_ffff_8000_0000);
     }
 }

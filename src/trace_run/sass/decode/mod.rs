@@ -19,9 +19,7 @@ mod load;
 mod matrix;
 mod moves;
 mod objects;
-mod predicate;
 mod rounding;
-mod shift;
 mod texture;
 mod vote;
 
@@ -63,11 +61,9 @@ pub(crate) fn step(line: &Line) -> Step {
     let families = [
         integer::find,
         carry::find,
-        shift::find,
         bits::find,
         moves::find,
         compare::find,
-        predicate::find,
         float::find,
         double::find,
         half::find,
