@@ -10,6 +10,11 @@ __global__ void look_up(const int *index, int *out, double *wide, int spread) {
   out[i] = table[place] + bytes[place];
   wide[i] = pairs[place];
 }
+// More than half of the 64 KB: offsets whose top bit is set.
+__constant__ float lower[8500], upper[2000];
+__global__ void far(float *out) {
+  out[0] = out[1] * upper[1500] + lower[8499];
+}
 int main() {
   const int n = 1024, warps = n / 32;
   static int values[entries], index[warps];
@@ -32,5 +37,13 @@ int main() {
       expect("pair", i, w[i], reals[place], 0);
     }
   }
+  static float low[8500], high[2000];
+  for (int i = 0; i < 8500; i++) low[i] = real(i);
+  for (int i = 0; i < 2000; i++) high[i] = real(i + 5);
+  cudaMemcpyToSymbol(lower, low, sizeof low);
+  cudaMemcpyToSymbol(upper, high, sizeof high);
+  float factor[2] = {0, 3}, *one = device(factor, 2);
+  far<<<1, 1>>>(one);
+  expect("far", 0, *host(one, 1), 3 * high[1500] + low[8499], 1e-6);
   return finish("constants");
 }

@@ -1,6 +1,6 @@
 // Integer arithmetic against the same C source on the CPU, with the ends of the ranges.
 #include "check.h"
-const int results = 40;
+const int results = 43;
 __host__ __device__ inline unsigned turn(unsigned x, int by) { return by & 31 ? x << (by & 31) | x >> (32 - (by & 31)) : x; }
 __host__ __device__ void compute(unsigned a, unsigned b, unsigned s, unsigned long long *r) {
   int i = int(a), j = int(b);
@@ -47,6 +47,11 @@ __host__ __device__ void compute(unsigned a, unsigned b, unsigned s, unsigned lo
   r[k++] = a * 5 + (b << 3);
   r[k++] = u * 9 + v;
   r[k++] = (a >> 3 & 0x1f) | (b << 5 & 0x3e0);
+  int low = i < j ? i : j, third = int(s);
+  unsigned high = a > b ? a : b;
+  r[k++] = low < third ? low : third;
+  r[k++] = high > s ? high : s;
+  r[k++] = low > third ? low : third;
 }
 __global__ void kernel(const unsigned *a, const unsigned *b, unsigned long long *r, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;

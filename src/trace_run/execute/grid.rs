@@ -15,7 +15,7 @@ use super::buffer::{Buffer, Written};
 use super::cluster;
 use super::cta::{Cta, Slice};
 use super::lanes::Lanes;
-use super::memory::{CONSTANT_WINDOW, LOCAL_WINDOW, Memory, SHARED_WINDOW};
+use super::memory::{CONSTANT_BANK_BYTES, CONSTANT_WINDOW, LOCAL_WINDOW, Memory, SHARED_WINDOW};
 use super::texture::Texture;
 use super::vector::Vector;
 use super::warp::{Warp, WarpMemory};
@@ -212,7 +212,8 @@ impl<'a> Grid<'a> {
     #[inline]
     pub(crate) fn constant(&self, bank: u8, offset: u64) -> u32 {
         let bytes = self.banks.get(usize::from(bank)).map_or(&[][..], |bank| bank);
-        let at = usize::try_from(offset).unwrap_or(usize::MAX);
+        // Offsets have 16 bits, which nvdisasm prints with a sign.
+        let at = usize::try_from(offset % CONSTANT_BANK_BYTES).unwrap_or(usize::MAX);
         if let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
             return u32::from_le_bytes(*word);
         }

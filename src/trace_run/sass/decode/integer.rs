@@ -9,6 +9,7 @@ pub(super) fn find(name: &str) -> Option<Maker> {
     Some(match name {
         "LOP3" => lop3,
         "IMNMX" | "VIMNMX" => imnmx,
+        "VIMNMX3" => vimnmx3,
         "VIADDMNMX" => viaddmnmx,
         "IABS" => iabs,
         "SEL" => sel,
@@ -65,20 +66,68 @@ fn lop3(line: &Line) -> Result<Action, String> {
     }))
 }
 
+/// The numbers in a register that are compared.
+#[derive(Clone, Copy, Debug)]
+struct Compared {
+    /// Bits of each.
+    width: u32,
+    signed: bool,
+}
+
+impl Compared {
+    fn of(line: &Line) -> Result<Self, String> {
+        if line.has("RELU") {
+            return Err("with RELU it is not known".into());
+        }
+        let width = if line.has("U16x2") || line.has("S16x2") { 16 } else { 32 };
+        Ok(Self { width, signed: !line.has("U32") && !line.has("U16x2") })
+    }
+
+    /// The smaller or larger of each two numbers.
+    #[inline]
+    fn pick(self, least: bool, a: u32, b: u32) -> u32 {
+        if self.width == 32 {
+            let turn = if self.signed { 1 << 31 } else { 0 };
+            return if (a ^ turn < b ^ turn) == least { a } else { b };
+        }
+        let turn = if self.signed { 1 << 15 } else { 0 };
+        let half = |shift: u32| {
+            let (a, b) = (a >> shift & 0xffff, b >> shift & 0xffff);
+            (if (a ^ turn < b ^ turn) == least { a } else { b }) << shift
+        };
+        half(16) | half(0)
+    }
+}
+
 fn imnmx(line: &Line) -> Result<Action, String> {
+    let compared = Compared::of(line)?;
     let mut args = Args::new(line);
     let target = args.target()?;
     let _ = args.maybe_predicate();
     let (a, b, least) = (args.int()?, args.int()?, args.predicate()?);
-    let signed = !line.has("U32");
     Ok(Box::new(move |scope, mask| {
         let (a, b, least) = (a.get(scope), b.get(scope), scope.holds(least));
+        let value: Lanes =
+            scope.grid.vector.make(|i| compared.pick(least >> i & 1 == 1, a[i], b[i]));
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}
+
+/// The smallest or largest of three numbers.
+fn vimnmx3(line: &Line) -> Result<Action, String> {
+    let compared = Compared::of(line)?;
+    let mut args = Args::new(line);
+    let target = args.target()?;
+    let _ = args.maybe_predicate();
+    let (a, b, c) = (args.int()?, args.int()?, args.int()?);
+    let least = args.predicate()?;
+    Ok(Box::new(move |scope, mask| {
+        let [a, b, c] = [a, b, c].map(|source| source.get(scope));
+        let least = scope.holds(least);
         let value: Lanes = scope.grid.vector.make(|i| {
-            let below = match signed {
-                true => a[i].cast_signed() < b[i].cast_signed(),
-                false => a[i] < b[i],
-            };
-            if below == (least >> i & 1 == 1) { a[i] } else { b[i] }
+            let least = least >> i & 1 == 1;
+            compared.pick(least, compared.pick(least, a[i], b[i]), c[i])
         });
         scope.put(target, mask, &value);
         Ok(())
@@ -230,4 +279,21 @@ fn vabsdiff(line: &Line) -> Result<Action, String> {
         scope.put(target, mask, &value);
         Ok(())
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Compared;
+
+    #[test]
+    fn numbers_and_halves_are_compared_with_and_without_a_sign() {
+        let word = |signed| Compared { width: 32, signed };
+        assert_eq!(word(true).pick(true, 5, u32::MAX), u32::MAX, "-1 is the smaller");
+        assert_eq!(word(false).pick(true, 5, u32::MAX), 5);
+        assert_eq!(word(true).pick(false, 5, u32::MAX), 5);
+        let halves = |signed| Compared { width: 16, signed };
+        assert_eq!(halves(true).pick(true, 0x0005_ffff, 0xffff_0001), 0xffff_ffff);
+        assert_eq!(halves(false).pick(true, 0x0005_ffff, 0xffff_0001), 0x0005_0001);
+        assert_eq!(halves(false).pick(false, 0x0005_ffff, 0xffff_0001), 0xffff_ffff);
+    }
 }
