@@ -12,6 +12,7 @@ mod guide;
 mod h100;
 mod matching_gain;
 mod pandas;
+mod paper_programs;
 mod paper_tables;
 mod quick;
 mod real_programs;

@@ -9,10 +9,10 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use gpumodel::core::isa::{Access, Effect, Space, Unit};
+use gpumodel::core::isa::{Access, Effect, Opcode, Space, Unit};
 use gpumodel::sim::config::Resolved;
 use gpumodel::trace::Store;
-use gpumodel::trace::workload::{Compression, Workload, write_folder};
+use gpumodel::trace::workload::{Compression, Kernel, Workload, write_folder};
 use liblzma::read::XzDecoder;
 
 use crate::rendering::{converted, reference};
@@ -131,11 +131,11 @@ const PAIRS: &[Pair] = &[
 
 /// Kinds of instructions whose shares are compared. Integers and floating point are one:
 /// before Volta they have one unit, and the models are for such GPUs.
-const KINDS: [&str; 5] = ["arithmetic", "special", "global", "shared", "control"];
+pub(super) const KINDS: [&str; 5] = ["arithmetic", "special", "global", "shared", "control"];
 
 /// The behaviour of a trace.
 #[derive(Default)]
-struct Traced {
+pub(super) struct Traced {
     /// Warp instructions of each of [`KINDS`].
     kinds: [u64; KINDS.len()],
     /// Instructions with an address in global memory and an active lane.
@@ -143,11 +143,12 @@ struct Traced {
     /// Sectors of 32 bytes that they touch, each instruction's counted once.
     sectors: u64,
     distinct: BTreeSet<u64>,
+    warps: u64,
 }
 
 impl Traced {
     /// Reads the launches whose name holds `kernel`, the first `ctas` of each.
-    fn read(store: &Store, kernel: &str, ctas: Option<u64>) -> Self {
+    pub(super) fn read(store: &Store, kernel: &str, ctas: Option<u64>) -> Self {
         let mut traced = Self::default();
         for number in 0..store.kernel_count() {
             if store.kernel(number).launch().name.contains(kernel) {
@@ -166,6 +167,7 @@ impl Traced {
         let mut access = Access::default();
         for ordinal in 0..ctas.unwrap_or(u64::MAX).min(launch.cta_count()) {
             let cta = store.cta(number, ordinal).unwrap();
+            self.warps += u64::from(cta.warp_count());
             for warp in 0..cta.warp_count() {
                 let mut cursor = cta.warp(warp);
                 while cursor.next_segment().is_some() {
@@ -173,13 +175,56 @@ impl Traced {
                         let at = code.instructions[usize::try_from(at).unwrap()].opcode;
                         let opcode = &opcodes[usize::try_from(at).unwrap()];
                         cursor.access(&mut access);
-                        self.kinds[kind(opcode.unit, opcode.effect)] += 1;
-                        if opcode.effect.space() == Some(Space::Global) {
-                            self.touch(&access);
-                        }
+                        self.count(opcode, &access);
                     }
                 }
             }
+        }
+    }
+
+    /// The first `ctas` CTAs of the first launches of each kernel of a model at full length.
+    pub(super) fn declared(workload: &Workload, launches: usize, ctas: u64) -> Self {
+        let mut traced = Self::default();
+        let mut seen = BTreeMap::new();
+        for kernel in (0..workload.kernel_count()).map(|number| workload.kernel(number)) {
+            let launch = seen.entry(kernel.launch().name.clone()).or_insert(0);
+            *launch += 1;
+            if *launch <= launches {
+                traced.add_declared(&kernel, ctas);
+            }
+        }
+        traced
+    }
+
+    fn add_declared(&mut self, kernel: &Kernel, ctas: u64) {
+        let Resolved { machine, isa, .. } = resolved(kernel.launch().binary_version);
+        let code = kernel.code();
+        let opcodes: Vec<_> = code.opcodes.iter().map(|text| isa.opcode(&machine, text)).collect();
+        for ordinal in 0..ctas.min(kernel.cta_count()) {
+            let cta = kernel.cta(ordinal);
+            self.warps += u64::from(cta.warp_count());
+            for warp in 0..cta.warp_count() {
+                let mut stream = cta.warp(warp);
+                while let Some(segment) = stream.next_segment() {
+                    let range = code.segments[usize::try_from(segment).unwrap()].range();
+                    for instruction in &code.instructions[range] {
+                        let mut access = Access::default();
+                        if instruction.width == 0 {
+                            stream.skip(1);
+                        } else {
+                            stream.access(&mut access);
+                        }
+                        self.count(&opcodes[usize::try_from(instruction.opcode).unwrap()], &access);
+                    }
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, opcode: &Opcode, access: &Access) {
+        self.kinds[kind(opcode.unit, opcode.effect)] += 1;
+        if opcode.effect.space() == Some(Space::Global) {
+            self.touch(access);
         }
     }
 
@@ -191,13 +236,18 @@ impl Traced {
     }
 
     /// Share of each kind in percent.
-    fn shares(&self) -> [f64; KINDS.len()] {
+    pub(super) fn shares(&self) -> [f64; KINDS.len()] {
         let all: u64 = self.kinds.iter().sum();
         self.kinds.map(|of| 100.0 * of as f64 / all as f64)
     }
 
-    fn sectors_per_access(&self) -> f64 {
+    pub(super) fn sectors_per_access(&self) -> f64 {
         self.sectors as f64 / self.accesses as f64
+    }
+
+    /// Warp instructions of a warp.
+    pub(super) fn per_warp(&self) -> f64 {
+        self.kinds.iter().sum::<u64>() as f64 / self.warps as f64
     }
 
     /// Accesses per sector.
@@ -229,7 +279,7 @@ fn kind(unit: Unit, effect: Effect) -> usize {
 }
 
 /// Percentage points of instructions of another kind.
-fn distance(ours: &[f64], theirs: &[f64]) -> f64 {
+pub(super) fn distance(ours: &[f64], theirs: &[f64]) -> f64 {
     ours.iter().zip(theirs).map(|(a, b)| (a - b).abs()).sum::<f64>() / 2.0
 }
 

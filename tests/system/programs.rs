@@ -2,45 +2,9 @@
 //! run in the model? Needs nvcc; without it one line says that it is skipped.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use crate::common::cuda::{compile, toolkit, trace};
 use crate::common::program::gpumodel;
-use crate::skip::skipped;
-
-/// Where nvcc is: as the variable says, else on `PATH`.
-fn nvcc() -> Option<PathBuf> {
-    let named = std::env::var_os("NVCC").map(PathBuf::from);
-    let folders = std::env::var_os("PATH")?;
-    let on_path = std::env::split_paths(&folders).map(|folder| folder.join("nvcc"));
-    named.into_iter().chain(on_path).find(|path| path.is_file())
-}
-
-/// The runtime next to the program under test.
-fn has_runtime() -> bool {
-    let program = Path::new(env!("CARGO_BIN_EXE_gpumodel"));
-    program.with_file_name("libgpumodel_cuda_runtime.so").is_file()
-}
-
-/// Compiles `source` with the shared runtime of the toolkit around `nvcc`.
-fn compile(nvcc: &Path, sm: &str, source: &Path, program: &Path) -> bool {
-    let toolkit = nvcc.parent().and_then(Path::parent).unwrap();
-    let mut command = Command::new(nvcc);
-    command.arg(format!("-arch=sm_{sm}")).arg("-o").arg(program).arg(source);
-    command.arg("-I").arg(toolkit.join("include/cccl"));
-    let packaged = toolkit.join("lib/libcudart.so.13");
-    if packaged.is_file() {
-        command.args(["-cudart", "none", "-L"]).arg(toolkit.join("lib"));
-        command.arg("-l:libcudart.so.13");
-    } else {
-        command.args(["-cudart", "shared"]);
-    }
-    command.env("PATH", with_front(toolkit.join("bin"))).status().unwrap().success()
-}
-
-fn with_front(folder: PathBuf) -> std::ffi::OsString {
-    let others = std::env::var_os("PATH").unwrap_or_default();
-    std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&others))).unwrap()
-}
 
 /// All programs.
 fn sources() -> Vec<PathBuf> {
@@ -53,16 +17,6 @@ fn sources() -> Vec<PathBuf> {
     sources
 }
 
-/// Traces `program` to `output`; what it said.
-fn trace(disassembler: &Path, device: &str, program: &Path, output: &Path) -> String {
-    let text = |path: &Path| path.to_str().unwrap().to_owned();
-    let (output, disassembler, program) = (text(output), text(disassembler), text(program));
-    let options = ["--device", device, "--nvdisasm", &disassembler, "--", &program];
-    let words = [["trace", "-o", &output].as_slice(), &options].concat();
-    let done = gpumodel(&words).code(0);
-    String::from_utf8_lossy(&done.get_output().stdout).into_owned()
-}
-
 /// Other architectures than sm_80, and a machine of each.
 const ARCHITECTURES: [(&str, &str); 4] =
     [("75", "rtx-2060"), ("86", "a40"), ("89", "rtx-4090"), ("90a", "h100")];
@@ -73,10 +27,7 @@ const OF_90: [&str; 3] = ["bulk", "cluster", "wgmma"];
 
 #[test]
 fn every_program_passes_on_every_architecture() {
-    let Some(nvcc) = nvcc().filter(|_| has_runtime()) else {
-        skipped("CUDA programs: no nvcc (NVCC names it), or `cargo build` did not run");
-        return;
-    };
+    let Some(nvcc) = toolkit() else { return };
     let scratch = tempfile::tempdir().unwrap();
     let (program, store) = (scratch.path().join("program"), scratch.path().join("store.gpt"));
     let disassembler = nvcc.with_file_name("nvdisasm");
@@ -98,10 +49,7 @@ fn every_program_passes_on_every_architecture() {
 
 #[test]
 fn every_program_passes_and_its_trace_is_the_same_twice_and_runs() {
-    let Some(nvcc) = nvcc().filter(|_| has_runtime()) else {
-        skipped("CUDA programs: no nvcc (NVCC names it), or `cargo build` did not run");
-        return;
-    };
+    let Some(nvcc) = toolkit() else { return };
     let scratch = tempfile::tempdir().unwrap();
     let disassembler = nvcc.with_file_name("nvdisasm");
     for source in sources() {
