@@ -1,7 +1,7 @@
 //! Does every machine run applications under every scheme, to the end, whole and within
 //! the rules? Are equal applications equal?
 //!
-//! The kernels are in `tests/data/sharing`.
+//! The kernels are `sharing/…` in `tests/data/kernels.txt`.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
 use gpumodel::core::units::Dim3;
 use gpumodel::policy::{Row, TABLE};
 use gpumodel::report::results::{Analysis, CoRun, CoRunApp};
-use gpumodel::trace::workload::{Compression, Workload, write_folder};
-use gpumodel::trace::{ConvertRequest, Silent, convert};
+
+use crate::common::kernels;
 
 /// Every scheme for several applications, with phases as short as the kernels are.
 pub(crate) const SCHEMES: [&str; 15] = [
@@ -41,15 +41,7 @@ pub(crate) const WORKERS: [&str; 4] = [
 
 /// The kernel as a store in `folder`.
 pub(crate) fn store(folder: &Path, kernel: &str) -> PathBuf {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sharing");
-    let file = data.join(format!("{kernel}.toml"));
-    let workload = Workload::load(file.to_str().unwrap(), &gpumodel::models()).unwrap();
-    let (text, path) = (folder.join(kernel), folder.join(format!("{kernel}.gpt")));
-    write_folder(&workload, &text, Compression::None, &mut |_| {}).unwrap();
-    let inputs = vec![text];
-    let request = ConvertRequest { inputs, output: path.clone(), ..ConvertRequest::default() };
-    convert(&request, &Silent).unwrap();
-    path
+    kernels::store(folder, &format!("sharing/{kernel}"))
 }
 
 /// Each kernel as a separate application, called `0`, `1`, ... by place.

@@ -1,32 +1,22 @@
 //! Do slices of SMs and memory channels behave as UGPU says (ISCA 2025)? Two kernels
-//! (`tests/data/slices`), one memory-bound and one compute-bound, run on machine `ugpu`.
+//! (`tests/data/kernels.txt`), one memory-bound and one compute-bound, run on machine `ugpu`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
 use gpumodel::policy::{Row, TABLE};
 use gpumodel::report::results::{Analysis, CoRun, CoRunApp};
-use gpumodel::trace::workload::{Compression, Workload, write_folder};
-use gpumodel::trace::{ConvertRequest, Silent, convert};
 
-fn store(folder: &Path, kernel: &str) -> PathBuf {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/slices");
-    let file = data.join(format!("{kernel}.toml"));
-    let workload = Workload::load(file.to_str().unwrap(), &gpumodel::models()).unwrap();
-    let (text, path) = (folder.join(kernel), folder.join(format!("{kernel}.gpt")));
-    write_folder(&workload, &text, Compression::None, &mut |_| {}).unwrap();
-    let request =
-        ConvertRequest { inputs: vec![text], output: path.clone(), ..ConvertRequest::default() };
-    convert(&request, &Silent).unwrap();
-    path
-}
+use crate::common::kernels;
 
 /// The kernels together on `ugpu`, called by their names, to an end.
 fn run(kernels: &[&str], schemes: &[&str], set: &[(&str, &str)], end: &str) -> Analysis {
     let folder = tempfile::tempdir().unwrap();
-    let app =
-        |kernel: &&str| AppName { name: (*kernel).to_owned(), path: store(folder.path(), kernel) };
+    let app = |kernel: &&str| AppName {
+        name: (*kernel).to_owned(),
+        path: kernels::store(folder.path(), &format!("slices/{kernel}")),
+    };
     let apps = kernels.iter().map(app).collect();
     let request = AnalyzeRequest {
         schemes: schemes.iter().map(|&scheme| scheme.to_owned()).collect(),

@@ -233,9 +233,11 @@ fn models(out: &Path) {
     machine.finish();
     let mut workload = Seeds::new(out, "workload");
     workload.folder("models/workloads", &[0], toml);
-    workload.folder("tests/data/sharing", &[0], toml);
+    let kernels = String::from_utf8(read("tests/data/kernels.txt")).expect("text");
+    for (place, (name, bytes)) in (0..).zip(small_files::small_files(&kernels)) {
+        workload.add(&name.replace('/', "-"), &[place % 2], &bytes);
+    }
     workload.folder("tests/data/shapes", &[1], toml);
-    workload.folder("tests/data/slices", &[0], toml);
     workload.finish();
     let mut plan = Seeds::new(out, "plan");
     plan.folder("models/plans", &[0], toml);
