@@ -21,7 +21,8 @@ mod sample;
 mod scheme;
 mod solo;
 mod sweep;
-mod trace;
+mod trace_counters;
+mod trace_device;
 
 use std::path::Path;
 

@@ -5,6 +5,7 @@
 
 mod chart;
 mod document;
+mod error;
 pub mod figure;
 mod format;
 mod kernels;
@@ -20,7 +21,7 @@ mod solo_run;
 pub mod table;
 mod trace_events;
 
-pub use figure::ReportError;
+pub use error::ReportError;
 pub use format::plain_name;
 pub use look::scheme_look;
 pub use page::{Of, PageFigure, RECORD, benchmark_files, page, write_all};

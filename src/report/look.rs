@@ -16,7 +16,7 @@ const YELLOW: usize = 6;
 
 /// Schemes by name: colour and hatch. Those of one paper differ as lines too, by marks and
 /// dashes; dense hatches, which darken a colour, are left to settings and unknown names.
-const SCHEMES: [(&str, usize); 35] = [
+const SCHEMES: &[(&str, usize)] = &[
     ("solo", look(SKY, 8)),
     ("sequential", look(YELLOW, 6)),
     ("left-over", look(BLUE, 0)),
@@ -64,13 +64,13 @@ const FAMILY: usize = 7;
 /// that the table lacks.
 #[must_use]
 pub fn scheme_look(name: &str) -> Option<(usize, usize)> {
-    known(&SCHEMES, name).map(|place| (place % 7, place % 16))
+    known(SCHEMES, name).map(|place| (place % 7, place % 16))
 }
 
 /// Looks of schemes in one figure: a scheme has its own; one that runs with several settings
 /// keeps the colour and changes lines; one without a name in the table takes a free look.
 pub(crate) fn scheme_looks<S: AsRef<str>>(names: &[S]) -> Vec<usize> {
-    looks(&SCHEMES, names)
+    looks(SCHEMES, names)
 }
 
 /// Looks of classes in one figure, as [`scheme_looks`].

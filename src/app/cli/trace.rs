@@ -16,7 +16,8 @@ use super::output::replace_traces;
 use super::output::{alert, write_text};
 use super::tables::width;
 use super::{Outcome, message};
-use crate::trace::{count, device};
+use crate::trace_counters::count;
+use crate::trace_device::device;
 
 /// Runs a CUDA program without a GPU and records its launches.
 #[derive(Debug, clap::Args)]

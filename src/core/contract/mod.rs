@@ -7,6 +7,7 @@ mod facts;
 mod law;
 mod persistent;
 mod plan;
+mod probe;
 mod queue;
 mod view;
 
@@ -17,8 +18,9 @@ pub use plan::{
     Curve, DispatchOrder, Freed, MemoryInstance, Migration, Plan, PlanDraft, Region, Share,
     TimeSlice, Vacate, WakeOn,
 };
+pub use probe::{Probe, ProbeApp, ProbeResult};
 pub use queue::{
     Classified, Findings, Group, GroupLaw, GroupProbe, GroupProbeResult, Groups, Job, PairFound,
     PatternUse, Profile, QueueFacts, QueueView, Threshold,
 };
-pub use view::{AppView, ChannelUse, Probe, ProbeApp, ProbeResult, View, Wake};
+pub use view::{AppView, ChannelUse, View, Wake};

@@ -8,7 +8,7 @@
 //! | `failed/KEY.json` | why a cell has none |
 //! | `slurm` | scripts, logs and the list of jobs of a sweep under Slurm |
 //! | `cells.csv`, `cells.jsonl` | a row per cell |
-//! | `apps.csv`, `apps.jsonl` | a row per cell and application, and so on |
+//! | `apps.csv`, `apps.jsonl` | a row per cell and application |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;

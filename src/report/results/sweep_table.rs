@@ -1,5 +1,5 @@
-//! The tables of a sweep: a row per cell, and a row per cell and application, in every form that
-//! this build writes; and which cells a table names.
+//! The tables of a sweep: a row per cell, and a row per cell and application, as CSV and
+//! JSON lines; and which cells a table names.
 //!
 //! Units are in the names of the columns, and in `reports/COLUMNS.md`, which has a row for each of
 //! them. What is missing, or has no bound, is empty.

@@ -1,5 +1,5 @@
-//! The end of a run: what is on its way to memory arrives there and is counted, and what the run
-//! leaves. The run's cycles stand before; dirty lines stay where they are.
+//! What a run leaves: its counters, after what is still on its way to memory has arrived there.
+//! The run's cycles are fixed before that; dirty lines stay where they are.
 
 use crate::counters::{CacheCounts, KernelCounts, SmCounts, TlbCounts};
 use crate::dram::ChannelCounters;

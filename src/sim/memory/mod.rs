@@ -3,9 +3,10 @@
 mod channel;
 mod crossbar;
 mod gpc_ports;
+mod halves;
+mod instances;
 pub(crate) mod packet;
 mod page_copy;
-mod parts;
 mod slice;
 #[cfg(test)]
 mod slice_tests;
@@ -27,8 +28,9 @@ use crate::mmu::address_space::is_state;
 use crate::slab::Slab;
 use channel::{Channels, Transfer};
 use crossbar::{Crossbar, Departure};
+use halves::Halves;
+use instances::Instances;
 use page_copy::PageCopies;
-use parts::{Halves, Instances};
 pub use slice::PresumedL2Hits;
 use slice::{Arrived, Outcome, Slice};
 

@@ -8,6 +8,7 @@ mod cta;
 mod cta_resources;
 mod fetch;
 pub(crate) mod hot;
+mod line_cache;
 mod lost_arrival;
 mod lsu;
 mod params;

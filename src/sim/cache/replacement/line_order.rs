@@ -8,15 +8,15 @@ const NONE: u32 = u32::MAX;
 /// Up to so many ways the order of a set is one word.
 const PACKED_WAYS: usize = 16;
 
-/// Moving a way to an end needs no search through memory.
+/// The order of the ways of each set; moving a way to an end needs no search through memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LineOrder {
     ways: usize,
     /// By set, up to [`PACKED_WAYS`] ways.
     packed: Vec<Places>,
-    /// Of each way, beyond.
+    /// Of each way, where a set has more ways than that.
     links: Vec<Link>,
-    /// By set: the oldest and the youngest way.
+    /// By set, with `links`: the oldest and the youngest way.
     ends: Vec<(u32, u32)>,
 }
 
@@ -31,7 +31,7 @@ impl Places {
     /// The lowest bit of each place.
     const ONES: u64 = 0x1111_1111_1111_1111;
 
-    /// How many bits are below a place, which is listed.
+    /// The bits below the entry of a place, which must be listed.
     #[inline]
     fn bits_below(self, place: usize) -> u32 {
         let others = self.0 ^ (place as u64 * Self::ONES);

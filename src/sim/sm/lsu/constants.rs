@@ -9,7 +9,7 @@ use crate::gpu::shared_state::SharedState;
 use crate::memory::packet::{Leg, Origin, Packet, RequestKind};
 use crate::sm::Sm;
 use crate::sm::coalesce::{LINE_BYTES, LineRequest};
-use crate::sm::fetch::LineCache;
+use crate::sm::line_cache::LineCache;
 use crate::sm::lsu::queue::{Entry, Stall};
 use crate::sm::scheduler::NEVER;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32, to_u64, to_usize};

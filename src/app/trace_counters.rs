@@ -1,15 +1,13 @@
-//! The card of a program that is traced: a machine as a CUDA program sees it, and what a card's
-//! profiler counts, counted in a store.
+//! What a card's profiler counts, counted in a store.
 
 use std::collections::BTreeMap;
 
 use gpumodel_core::isa::{self, Access, Code, Launch};
 use gpumodel_core::units::to_usize;
 use gpumodel_report::results::{CountedLaunch, Counter};
-use gpumodel_sim::config::{Machine, SharedSpec};
+use gpumodel_sim::config::SharedSpec;
 use gpumodel_sim::{access_sectors, bank_conflicts};
 use gpumodel_trace::{Cta, Store, TraceError};
-use gpumodel_trace_run::request::Device;
 
 /// The counts of every launch of `store`; bank conflicts are those of `shared`.
 ///
@@ -152,44 +150,4 @@ impl Counting<'_> {
             }
         }
     }
-}
-
-/// Compute capability of an instruction set; that of the most common one for others.
-const CAPABILITIES: &[(&str, u32)] = &[
-    ("volta", 70),
-    ("turing", 75),
-    ("ampere", 80),
-    ("ampere-workstation", 86),
-    ("ampere-geforce", 86),
-    ("ada", 89),
-    ("ada-l40", 89),
-    ("hopper", 90),
-];
-const USUAL_CAPABILITY: u32 = 80;
-
-/// The properties of `machine`.
-pub(crate) fn device(machine: &Machine) -> Device {
-    let capability = CAPABILITIES.iter().find(|(isa, _)| *isa == machine.isa);
-    let l2 = &machine.l2;
-    Device {
-        name: format!("{} (gpumodel)", machine.name),
-        sm: capability.map_or(USUAL_CAPABILITY, |(_, sm)| *sm),
-        sms: machine.dispatch.sms.into(),
-        threads_per_sm: machine.sm.max_warps * 32,
-        ctas_per_sm: machine.sm.max_ctas,
-        registers_per_sm: machine.sm.registers,
-        shared_bytes_per_sm: machine.shared.bytes.into(),
-        l2_bytes: [l2.cache.sets, l2.cache.ways, l2.cache.line_bytes]
-            .into_iter()
-            .fold(l2.slices.into(), |bytes, part| bytes * u64::from(part)),
-        clock_khz: khz(machine.clocks.core_mhz),
-        memory_clock_khz: khz(machine.clocks.dram_mhz.unwrap_or_default()),
-        // Both edges of the clock carry data.
-        bus_bits: machine.dram.channels * machine.dram.channel_bytes_per_clock * 4,
-    }
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive clock")]
-fn khz(mhz: f64) -> u32 {
-    (mhz * 1000.0).round() as u32
 }

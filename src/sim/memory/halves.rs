@@ -1,8 +1,4 @@
-//! Parts of the memory: the two halves of an L2, and the channels that belong to one application
-//! (Multi-Instance GPU).
-//!
-//! An L2 in two halves (A100 and later data centre GPUs) has each of them beside half of
-//! the SMs.
+//! The two halves of an L2 (A100 and later data centre GPUs), each near half of the SMs.
 //!
 //! An address has its home in one half: there it is written, and read from memory. An SM asks
 //! the slice of its own half. Where that is not the home, the slice keeps a copy of what its
@@ -18,14 +14,11 @@
 //! of their bandwidth is gone, and copies that outlive their homes would let them fit); TPCs
 //! (pairs of SMs) belong to the halves in turn; any number of bytes cross at once.
 
-use std::sync::Arc;
+use crate::config::Machine;
+use gpumodel_core::units::{Cycle, to_u16};
 
 use super::MemorySystem;
-use crate::config::{AddressMap, Location, Machine};
 use crate::memory::packet::{Leg, Origin, Packet};
-use crate::mmu::address_space;
-use gpumodel_core::contract::MemoryInstance;
-use gpumodel_core::units::{Cycle, to_u16};
 
 /// SMs of a TPC.
 const SMS_PER_TPC: u16 = 2;
@@ -91,67 +84,6 @@ impl MemorySystem {
                 self.slices[across].end_copy(address, u8::MAX);
             }
         }
-    }
-}
-
-/// Where the data of applications lie that have memory slices to themselves.
-#[derive(Debug, Default)]
-pub(super) struct Instances(Vec<Option<Instance>>);
-
-/// The channels that belong to one application.
-#[derive(Debug)]
-struct Instance {
-    /// The mapping of a machine with as many channels.
-    map: Arc<AddressMap>,
-    /// The first channel.
-    first: u32,
-    /// They lie in one half of the L2.
-    near: bool,
-}
-
-impl Instances {
-    /// The instance of each application on a machine with the map `whole` that has
-    /// `memory_slices`.
-    pub(super) fn new(
-        whole: &AddressMap,
-        instances: &[MemoryInstance],
-        memory_slices: u32,
-    ) -> Self {
-        let channels = whole.channels();
-        let each = channels / memory_slices.max(1);
-        let half = channels / 2;
-        let instance = |one: &MemoryInstance| {
-            let (first, owned) = (one.first * each, one.slices * each);
-            let map = Arc::clone(whole.for_part(owned)?);
-            let near = first + owned <= half || first >= half;
-            Some(Instance { map, first, near })
-        };
-        Self(instances.iter().map(instance).collect())
-    }
-
-    fn of(&self, address: u64) -> Option<&Instance> {
-        if self.0.is_empty() {
-            return None;
-        }
-        self.0.get(address_space::app(address))?.as_ref()
-    }
-
-    /// Where an address lies on a machine with the map `whole`.
-    #[inline]
-    pub(super) fn locate(&self, whole: &AddressMap, address: u64) -> Location {
-        match self.of(address) {
-            Some(instance) => {
-                let place = instance.map.locate(address);
-                Location { channel: place.channel + instance.first, ..place }
-            }
-            None => whole.locate(address),
-        }
-    }
-
-    /// Whether an address lies in an instance that has slices in one half of the L2 alone.
-    #[inline]
-    pub(super) fn is_near(&self, address: u64) -> bool {
-        self.of(address).is_some_and(|instance| instance.near)
     }
 }
 
