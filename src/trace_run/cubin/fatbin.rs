@@ -1,4 +1,5 @@
-//! Fat binaries: PTX and cubins of several architectures in one container.
+//! Fat binaries: PTX and cubins of several architectures in one container, plain or compressed
+//! (LZ4, zstd).
 
 use super::{index_at, u16_at, u32_at, u64_at};
 use crate::RunError;

@@ -1,4 +1,5 @@
-//! The device code of a program: fat binaries, and the cubins in them.
+//! The device code of a program: fat binaries, the cubins in them, and little-endian numbers at
+//! places that may not exist.
 
 mod elf;
 mod fatbin;

@@ -208,11 +208,11 @@ impl<'a> Grid<'a> {
         (0..size.count()).map(member).collect()
     }
 
-    /// 32 bits of a constant bank; what lies beyond it is 0.
+    /// 32 bits of a constant bank. An offset counts modulo 64 KB: it has 16 bits, which nvdisasm
+    /// prints with a sign. What lies beyond the bank's bytes is 0.
     #[inline]
     pub(crate) fn constant(&self, bank: u8, offset: u64) -> u32 {
         let bytes = self.banks.get(usize::from(bank)).map_or(&[][..], |bank| bank);
-        // Offsets have 16 bits, which nvdisasm prints with a sign.
         let at = usize::try_from(offset % CONSTANT_BANK_BYTES).unwrap_or(usize::MAX);
         if let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
             return u32::from_le_bytes(*word);

@@ -1,4 +1,4 @@
-//! Logic, selection, minima and sums of small integers.
+//! Logic, selection, minima and maxima, and sums of bytes and half words.
 
 use super::args::Args;
 use super::{Action, Maker};
@@ -83,6 +83,16 @@ impl Compared {
         Ok(Self { width, signed: !line.has("U32") && !line.has("U16x2") })
     }
 
+    /// The sum of each two numbers.
+    #[inline]
+    fn sum(self, a: u32, b: u32) -> u32 {
+        if self.width == 32 {
+            return a.wrapping_add(b);
+        }
+        let high = (a >> 16).wrapping_add(b >> 16) << 16;
+        high | a.wrapping_add(b) & 0xffff
+    }
+
     /// The smaller or larger of each two numbers.
     #[inline]
     fn pick(self, least: bool, a: u32, b: u32) -> u32 {
@@ -136,22 +146,17 @@ fn vimnmx3(line: &Line) -> Result<Action, String> {
 
 /// The smaller or larger of a sum and a third number.
 fn viaddmnmx(line: &Line) -> Result<Action, String> {
+    let compared = Compared::of(line)?;
     let mut args = Args::new(line);
     let target = args.target()?;
     let _ = args.maybe_predicate();
     let (a, b, c) = (args.int()?, args.int()?, args.int()?);
     let least = args.predicate()?;
-    if line.has("RELU") {
-        return Err("with RELU it is not known".into());
-    }
-    let turn = if line.has("U32") { 0 } else { 0x8000_0000 };
     Ok(Box::new(move |scope, mask| {
         let [a, b, c] = [a, b, c].map(|source| source.get(scope));
         let least = scope.holds(least);
         let value = std::array::from_fn(|i| {
-            let sum = a[i].wrapping_add(b[i]);
-            let below = (sum ^ turn) < (c[i] ^ turn);
-            if below == (least >> i & 1 == 1) { sum } else { c[i] }
+            compared.pick(least >> i & 1 == 1, compared.sum(a[i], b[i]), c[i])
         });
         scope.put(target, mask, &value);
         Ok(())
@@ -295,5 +300,6 @@ mod tests {
         assert_eq!(halves(true).pick(true, 0x0005_ffff, 0xffff_0001), 0xffff_ffff);
         assert_eq!(halves(false).pick(true, 0x0005_ffff, 0xffff_0001), 0x0005_0001);
         assert_eq!(halves(false).pick(false, 0x0005_ffff, 0xffff_0001), 0xffff_ffff);
+        assert_eq!(halves(true).sum(0x0001_ffff, 0x0002_0001), 0x0003_0000, "no carry");
     }
 }
