@@ -1,4 +1,5 @@
-// Kernels of the ILP-SMRA paper's set (GUPS, LPS, HS, BP, SPMV, BFS2, 3DS, LUD, SAD, FFT, NN, BLK, RAY) at a small size.
+// Kernels of the ILP-SMRA paper's set: our own programs of the published algorithms; blocks, tiles and accesses per thread as in the public ones
+// (GUPS; ISPASS: LPS, NN, RAY; Rodinia: HS, BP, BFS2, LUD; Parboil: SPMV, SAD, FFT; CUDA samples: 3DS, BLK), at a small size.
 #include "check.h"
 #include <algorithm>
 #include <utility>
@@ -6,61 +7,58 @@
 using std::vector;
 using u16 = unsigned short; using u64 = unsigned long long;
 
-// GUPS: a shift register per thread, two 32-bit exclusive ors per update.
-__host__ __device__ inline u64 next_random(u64 x) { return (x << 1) ^ ((long long)x < 0 ? 7ull : 0ull); }
-__global__ void ilp_gups(u64 size, u64 *table, u64 *starts) {
-  u64 x = starts[blockIdx.x * blockDim.x + threadIdx.x];
-  for (u64 i = 0; i < 4 * size / 128 / 512; i++) {
-    x = next_random(x);
-    unsigned *word = (unsigned *)&table[x & (size - 1)];
-    atomicXor(word, (unsigned)x); atomicXor(word + 1, (unsigned)(x >> 32));
+// GUPS: a generator of 64 bits per thread names a word and what to change in it, half by half.
+__host__ __device__ inline u64 after(u64 x) { return 2 * x ^ (x >> 63 ? 7 : 0); }
+__global__ void ilp_gups(const u64 *seeds, uint2 *table, u64 mask, u64 updates) {
+  for (u64 x = seeds[threadIdx.x + blockIdx.x * blockDim.x]; updates; --updates) {
+    uint2 *entry = table + ((x = after(x)) & mask);
+    atomicXor(&entry->x, unsigned(x)), atomicXor(&entry->y, unsigned(x >> 32));
   }
 }
 static void gups() {
-  // The loop's count follows from the whole table, of which only some CTAs update.
+  // As many updates per thread as if 512 CTAs made four for each word of the table: only some of them run.
   const int size = 1 << 19, threads = 128 * 8; vector<u64> starts(threads), wanted(size);
   for (int i = 0; i < size; i++) wanted[i] = i;
   for (int i = 0; i < threads; i++) starts[i] = ((u64)draw(2 * i) << 32) | draw(2 * i + 1);
   u64 *table = device(wanted.data(), size);
-  ilp_gups<<<threads / 128, 128>>>(size, table, device(starts.data(), threads));
-  for (u64 x : starts) for (int k = 0; k < 32; k++) x = next_random(x), wanted[x % size] ^= x;
+  ilp_gups<<<threads / 128, 128>>>(device(starts.data(), threads), (uint2 *)table, size - 1, 4 * size / 128 / 512);
+  for (u64 x : starts) for (int k = 0; k < 32; k++) x = after(x), wanted[x % size] ^= x;
   u64 *got = host(table, size);
   for (int i = 0; i < size; i++) expect("gups", i, (int)(got[i] == wanted[i]), 1, 0);
 }
 
 // LPS: a tile of 32 by 4 marches through the planes, three of them in shared memory.
-const int LX = 32, LY = 4;
-__global__ void ilp_lps(int nx, int ny, int nz, int pitch, float *from, float *to) {
-  const int row = LX + 2, plane = row * (LY + 2);
-  __shared__ float u[3 * plane];
-  int k = threadIdx.x + threadIdx.y * LX, i, j, rim = 0, rim_at = 0; bool halo = k < 2 * (LX + LY + 2);
-  if (halo) {
-    if (threadIdx.y < 2) i = threadIdx.x, j = threadIdx.y * (LY + 1) - 1;
-    else i = (k % 2) * (LX + 1) - 1, j = k / 2 - LX - 1;
-    rim = i + 1 + __mul24(j + 1, row) + plane; i += __mul24(blockIdx.x, LX); j += __mul24(blockIdx.y, LY); rim_at = i + __mul24(j, pitch);
-    halo = i >= 0 && i < nx && j >= 0 && j < ny;
+const int LX = 32, LY = 4, LROW = LX + 2, LPLANE = LROW * (LY + 2);
+// A column of cells: `u` lies in the tile's middle plane, `next` in the newest plane read.
+struct Column {
+  bool used; float *u; const float *next;
+  __device__ __forceinline__ void read() { if (used) u[LPLANE] = *next; }
+  __device__ __forceinline__ void advance(int plane, bool more) {
+    if (used) {
+      next += plane, u[-LPLANE] = *u, *u = u[LPLANE];
+      if (more) u[LPLANE] = *next;
+    }
   }
-  i = threadIdx.x; j = threadIdx.y;
-  int mine = i + 1 + __mul24(j + 1, row) + plane;
-  i += __mul24(blockIdx.x, LX); j += __mul24(blockIdx.y, LY);
-  int at = i + __mul24(j, pitch), before = 0; bool active = i < nx && j < ny;
-  if (active) u[mine + plane] = from[at];
-  if (halo) u[rim + plane] = from[rim_at];
-  for (k = 0; k < nz; k++) {
-    if (active) {
-      before = at; at += __mul24(ny, pitch); u[mine - plane] = u[mine]; u[mine] = u[mine + plane];
-      if (k < nz - 1) u[mine + plane] = from[at];
-    }
-    if (halo) {
-      rim_at += __mul24(ny, pitch); u[rim - plane] = u[rim]; u[rim] = u[rim + plane];
-      if (k < nz - 1) u[rim + plane] = from[rim_at];
-    }
+};
+__global__ void ilp_lps(float *to, const float *from, int pitch, int nx, int ny, int nz) {
+  __shared__ float tile[3 * LPLANE];
+  auto column = [=](int tx, int ty) {
+    int x = LX * blockIdx.x + tx, y = LY * blockIdx.y + ty; bool on = x >= 0 && y >= 0 && x < nx && y < ny;
+    return Column{on, tile + LPLANE + LROW * (ty + 1) + tx + 1, from + (y * pitch + x)};
+  };
+  // Two warps hold the rows above and below the tile, the third one's first lanes its sides from corner to corner.
+  int tx = threadIdx.x, ty = threadIdx.y, side = tx + (ty - 2) * LX, plane = pitch * ny;
+  Column body = column(tx, ty), rim = ty >= 2 ? column(side & 1 ? LX : -1, (side >> 1) - 1) : column(tx, ty ? LY : -1);
+  rim.used &= side < 2 * (LY + 2);
+  float *result = to + (body.next - from);
+  int x = LX * blockIdx.x + tx, y = LY * blockIdx.y + ty; bool wall = !x || !y || x + 1 == nx || y + 1 == ny;
+  body.read(), rim.read();
+  for (int z = 1; z <= nz; ++z, result += plane) {
+    body.advance(plane, z < nz), rim.advance(plane, z < nz);
     __syncthreads();
-    if (active) {
-      float v;
-      if (i == 0 || i == nx - 1 || j == 0 || j == ny - 1 || k == 0 || k == nz - 1) v = u[mine];
-      else v = (u[mine - 1] + u[mine + 1] + u[mine - row] + u[mine + row] + u[mine - plane] + u[mine + plane]) * (1.0f / 6.0f);
-      to[before] = v;
+    if (body.used) {
+      const float *u = body.u;
+      *result = wall || z == 1 || z == nz ? *u : (u[-LPLANE] + u[LPLANE] + u[-LROW] + u[LROW] + u[-1] + u[1]) * (1.0f / 6.0f);
     }
     __syncthreads();
   }
@@ -69,7 +67,7 @@ static void lps() {
   const int n = 100, ny = 20, nz = 20, pitch = 128, all = pitch * ny * nz; vector<float> a(all);
   for (int i = 0; i < all; i++) a[i] = real(i);
   float *to = device<float>(nullptr, all), *got;
-  ilp_lps<<<dim3((n + LX - 1) / LX, (ny + LY - 1) / LY), dim3(LX, LY)>>>(n, ny, nz, pitch, device(a.data(), all), to); got = host(to, all);
+  ilp_lps<<<dim3((n + LX - 1) / LX, (ny + LY - 1) / LY), dim3(LX, LY)>>>(to, device(a.data(), all), pitch, n, ny, nz); got = host(to, all);
   for (int z = 0; z < nz; z++)
     for (int y = 0; y < ny; y++)
       for (int x = 0; x < n; x++) {
@@ -80,32 +78,38 @@ static void lps() {
 }
 
 // HS: some steps of a five-point stencil on a tile of 16 by 16 that loses a rim per step.
-__device__ __forceinline__ bool within(int v, int low, int high) { return v >= low && v <= high; }
-__global__ void ilp_hs(int steps, float *power, float *from, float *to, int columns, int rows, int border_x, int border_y, float capacity,
-                       float rx, float ry, float rz, float step, float elapsed) {
-  __shared__ float heat[16][16], source[16][16], result[16][16];
-  float ambient = 80.0f; int tx = threadIdx.x, ty = threadIdx.y; float scale = step / capacity, rx1 = 1 / rx, ry1 = 1 / ry, rz1 = 1 / rz;
-  int inner = 16 - steps * 2; int top = inner * blockIdx.y - border_y, left = inner * blockIdx.x - border_x, bottom = top + 15, right = left + 15;
-  int y = top + ty, x = left + tx, index = columns * y + x;
-  if (within(y, 0, rows - 1) && within(x, 0, columns - 1)) heat[ty][tx] = from[index], source[ty][tx] = power[index];
+struct Span { // of places along a side of the tile
+  int low, high;
+  __device__ __forceinline__ bool has(int v) const { return low <= v && v <= high; }
+  __device__ __forceinline__ int nearest(int v) const { return min(max(v, low), high); }
+};
+__device__ __forceinline__ double bend(float middle, float a, float b) { return a + b - 2.0 * middle; }
+__global__ void ilp_hs(float *to, const float *from, const float *power, int2 size, int steps, int2 rim, float3 resistance, float capacity, float step) {
+  __shared__ float heat[256], source[256], fresh[256];
+  const int tx = threadIdx.x, ty = threadIdx.y, cell = 16 * ty + tx, useful = 16 - 2 * steps;
+  const int left = blockIdx.x * useful - rim.x, top = blockIdx.y * useful - rim.y, at = left + tx + (top + ty) * size.x;
+  const Span across = {max(-left, 0), min(size.x - left, 16) - 1}, down = {max(-top, 0), min(size.y - top, 16) - 1};
+  const bool on_chip = across.has(tx) && down.has(ty);
+  if (on_chip) source[cell] = power[at], heat[cell] = from[at];
+  const float kx = 1.0f / resistance.x, ky = 1.0f / resistance.y, kz = 1.0f / resistance.z, gain = step / capacity;
+  const int west = 16 * ty + across.nearest(tx - 1), east = 16 * ty + across.nearest(tx + 1);
+  const int north = 16 * down.nearest(ty - 1) + tx, south = 16 * down.nearest(ty + 1) + tx;
   __syncthreads();
-  int first_y = top < 0 ? -top : 0, last_y = bottom > rows - 1 ? 15 - (bottom - rows + 1) : 15;
-  int first_x = left < 0 ? -left : 0, last_x = right > columns - 1 ? 15 - (right - columns + 1) : 15;
-  int north = ty - 1 < first_y ? first_y : ty - 1, south = ty + 1 > last_y ? last_y : ty + 1;
-  int west = tx - 1 < first_x ? first_x : tx - 1, east = tx + 1 > last_x ? last_x : tx + 1; bool done;
-  for (int i = 0; i < steps; i++) {
-    done = false;
-    if (within(tx, i + 1, 14 - i) && within(ty, i + 1, 14 - i) && within(tx, first_x, last_x) && within(ty, first_y, last_y)) {
-      done = true;
-      result[ty][tx] = heat[ty][tx] + scale * (source[ty][tx] + (heat[south][tx] + heat[north][tx] - 2.0 * heat[ty][tx]) * ry1 +
-                                               (heat[ty][east] + heat[ty][west] - 2.0 * heat[ty][tx]) * rx1 + (ambient - heat[ty][tx]) * rz1);
+  for (int lost = 1;; ++lost) {
+    const Span kept = {lost, 15 - lost}; const bool mine = on_chip && kept.has(tx) && kept.has(ty);
+    if (mine) {
+      float now = heat[cell]; double flow = source[cell] + bend(now, heat[north], heat[south]) * ky;
+      flow += bend(now, heat[west], heat[east]) * kx; flow += (80.0f - now) * kz;
+      fresh[cell] = now + gain * flow;
     }
     __syncthreads();
-    if (i == steps - 1) break;
-    if (done) heat[ty][tx] = result[ty][tx];
+    if (lost >= steps) {
+      if (mine) to[at] = fresh[cell];
+      return;
+    }
+    if (mine) heat[cell] = fresh[cell];
     __syncthreads();
   }
-  if (done) to[index] = result[ty][tx];
 }
 static void hs() {
   const int n = 64, blocks = (n + 11) / 12;
@@ -114,7 +118,7 @@ static void hs() {
   for (int i = 0; i < n * n; i++) a[i] = 323 + 5 * real(i), p[i] = 0.01f * (1 + real(i + 99999));
   float *x = device(a.data(), n * n), *y = device<float>(nullptr, n * n), *power = device(p.data(), n * n);
   for (int left = 3; left > 0; left -= 2, std::swap(x, y))
-    ilp_hs<<<dim3(blocks, blocks), dim3(16, 16)>>>(left < 2 ? left : 2, power, x, y, n, n, 2, 2, cap, rx, ry, rz, step, 0);
+    ilp_hs<<<dim3(blocks, blocks), dim3(16, 16)>>>(y, x, power, {n, n}, left < 2 ? left : 2, {2, 2}, {rx, ry, rz}, cap, step);
   vector<double> v(a.begin(), a.end()), w(n * n);
   for (int s = 0; s < 3; s++, v.swap(w))
     for (int r = 0; r < n; r++)
@@ -127,31 +131,37 @@ static void hs() {
   for (int i = 0; i < n * n; i++) expect("hs", i, got[i], (float)v[i], 1e-6);
 }
 
-// BP: products of inputs and weights summed in a tile, then new weights.
-__global__ void ilp_bp_bpnn_layerforward_CUDA(float *input, float *output, float *weights, float *partial, int in, int hid) {
-  int by = blockIdx.y, tx = threadIdx.x, ty = threadIdx.y; int index = (hid + 1) * 16 * by + (hid + 1) * ty + tx + 1 + (hid + 1);
-  __shared__ float node[16], tile[16][16];
-  if (tx == 0) node[ty] = input[16 * by + ty + 1];
+// BP: products of inputs and weights summed in a tile, then new weights. Row and column 0 of the weights are for biases.
+__device__ __forceinline__ int bp_input() { return 16 * blockIdx.y + threadIdx.y + 1; }
+__device__ __forceinline__ int bp_weight(int hidden) { return bp_input() * (hidden + 1) + threadIdx.x + 1; }
+__global__ void ilp_bp_bpnn_layerforward_CUDA(float *sums, float *weights, const float *input, int hidden) {
+  __shared__ float unit[16], product[16][16];
+  const bool first = threadIdx.x == 0; float *cell = &product[threadIdx.y][threadIdx.x], *weight = weights + bp_weight(hidden);
+  if (first) unit[threadIdx.y] = input[bp_input()];
   __syncthreads();
-  tile[ty][tx] = weights[index];
+  *cell = *weight;
   __syncthreads();
-  tile[ty][tx] = tile[ty][tx] * node[ty];
+  *cell *= unit[threadIdx.y];
   __syncthreads();
-  for (int i = 1; i <= __log2f(16); i++) {
-    int power = __powf(2, i);
-    if (ty % power == 0) tile[ty][tx] = tile[ty][tx] + tile[ty + power / 2][tx];
+  for (int level = 0; level < __log2f(16);) { // rows of a group add up in its first
+    const int group = __powf(2, ++level);
+    if (int(threadIdx.y) % group == 0) *cell += cell[group / 2 * 16];
     __syncthreads();
   }
-  weights[index] = tile[ty][tx];
+  *weight = *cell;
   __syncthreads();
-  if (tx == 0) partial[by * hid + ty] = tile[tx][ty];
+  if (first) sums[hidden * blockIdx.y + threadIdx.y] = product[0][threadIdx.y];
 }
-__global__ void ilp_bp_bpnn_adjust_weights_cuda(float *delta, int hid, float *input, int in, float *weights, float *former) {
-  int by = blockIdx.y, tx = threadIdx.x, ty = threadIdx.y;
-  int index = (hid + 1) * 16 * by + (hid + 1) * ty + tx + 1 + (hid + 1), y = 16 * by + ty + 1, x = tx + 1;
-  weights[index] += 0.3 * delta[x] * input[y] + 0.3 * former[index]; former[index] = 0.3 * delta[x] * input[y] + 0.3 * former[index];
+__device__ __forceinline__ double bp_change(double push, float before) { return push + 0.3 * before; }
+__global__ void ilp_bp_bpnn_adjust_weights_cuda(float *weights, float *former, const float *input, const float *delta, int hidden) {
+  float *weight = weights + bp_weight(hidden), *before = former + bp_weight(hidden);
+  delta += threadIdx.x + 1, input += bp_input();
+  *weight += bp_change(0.3 * *delta * *input, *before); *before = bp_change(0.3 * *delta * *input, *before);
   __syncthreads();
-  if (ty == 0 && by == 0) weights[x] += 0.3 * delta[x] + 0.3 * former[x], former[x] = 0.3 * delta[x] + 0.3 * former[x];
+  if ((blockIdx.y | threadIdx.y) == 0) {
+    weight = weights + threadIdx.x + 1, before = former + threadIdx.x + 1;
+    *weight += bp_change(0.3 * *delta, *before); *before = bp_change(0.3 * *delta, *before);
+  }
 }
 static void bp() {
   const int tiles = 24, in = 16 * tiles, hid = 16, all = (in + 1) * (hid + 1); vector<float> x(in + 1), w(all), f(all), d(hid + 1);
@@ -160,7 +170,7 @@ static void bp() {
   for (int i = 0; i <= hid; i++) d[i] = real(i + 7);
   float *input = device(x.data(), in + 1), *scratch = device(w.data(), all), *weights = device(w.data(), all), *former = device(f.data(), all);
   float *partial = device<float>(nullptr, tiles * hid), *delta = device(d.data(), hid + 1);
-  ilp_bp_bpnn_layerforward_CUDA<<<dim3(1, tiles), dim3(16, 16)>>>(input, nullptr, scratch, partial, in, hid);
+  ilp_bp_bpnn_layerforward_CUDA<<<dim3(1, tiles), dim3(16, 16)>>>(partial, scratch, input, hid);
   float *sums = host(partial, tiles * hid);
   for (int b = 0; b < tiles; b++)
     for (int h = 0; h < hid; h++) {
@@ -168,7 +178,7 @@ static void bp() {
       for (int k = 0; k < 16; k++) sum += double(x[16 * b + k + 1]) * w[(16 * b + k + 1) * (hid + 1) + h + 1];
       expect("bp sums", b * hid + h, sums[b * hid + h], (float)sum, 1e-5);
     }
-  ilp_bp_bpnn_adjust_weights_cuda<<<dim3(1, tiles), dim3(16, 16)>>>(delta, hid, input, in, weights, former);
+  ilp_bp_bpnn_adjust_weights_cuda<<<dim3(1, tiles), dim3(16, 16)>>>(weights, former, input, delta, hid);
   float *gw = host(weights, all), *gf = host(former, all);
   for (int i = 0; i <= in; i++)
     for (int h = 1; h <= hid; h++) {
@@ -179,16 +189,15 @@ static void bp() {
 
 // SPMV: a row per thread, entries along jagged diagonals.
 __constant__ int diagonal_starts[5000], group_lengths[5000];
-__global__ void ilp_spmv(float *result, const float *data, const int *columns, const int *permutation, const float *vec, const int *lengths, const int dim) {
-  int row = blockIdx.x * blockDim.x + threadIdx.x;
-  if (row < dim) {
-    float sum = 0.0f; int bound = group_lengths[row / 32];
-    for (int k = 0; k < bound; k++) {
-      int j = diagonal_starts[k] + row; int column = columns[j]; float d = data[j], t = vec[column];
-      sum += d * t;
-    }
-    result[permutation[row]] = sum;
+__global__ void ilp_spmv(int rows, const int *columns, const float *entries, const float *x, float *y, const int *place) {
+  const int row = threadIdx.x + blockIdx.x * blockDim.x;
+  if (row >= rows) return;
+  float total = 0;
+  for (int left = group_lengths[row / 32], diagonal = 0; diagonal < left; ++diagonal) {
+    const int at = row + diagonal_starts[diagonal];
+    total = fmaf(x[columns[at]], entries[at], total);
   }
+  y[place[row]] = total;
 }
 static void spmv() {
   const int groups = 38, n = 32 * groups; vector<int> length(groups), start(26), columns, order(n); vector<float> data, x(n);
@@ -204,26 +213,26 @@ static void spmv() {
   }
   cudaMemcpyToSymbol(diagonal_starts, start.data(), 25 * 4), cudaMemcpyToSymbol(group_lengths, length.data(), groups * 4);
   float *result = device<float>(nullptr, n);
-  ilp_spmv<<<groups, 32>>>(result, device(data.data(), data.size()), device(columns.data(), columns.size()), device(order.data(), n), device(x.data(), n), nullptr, n);
+  ilp_spmv<<<groups, 32>>>(n, device(columns.data(), columns.size()), device(data.data(), data.size()), device(x.data(), n), result, device(order.data(), n));
   float *got = host(result, n);
   for (int i = 0; i < n; i++) expect("spmv", i, got[i], (float)wanted[i], 1e-5);
 }
 
 // BFS2: a node per thread, a pair of kernels per level, marks of a byte.
 struct Node { int start, count; };
-__global__ void ilp_bfs2_Kernel(Node *nodes, int *edges, bool *mask, bool *updating, bool *visited, int *cost, int n) {
-  int t = blockIdx.x * 512 + threadIdx.x;
-  if (t < n && mask[t]) {
-    mask[t] = false;
-    for (int i = nodes[t].start; i < nodes[t].count + nodes[t].start; i++) {
-      int to = edges[i];
-      if (!visited[to]) cost[to] = cost[t] + 1, updating[to] = true;
-    }
+__global__ void ilp_bfs2_Kernel(int n, const Node *nodes, const int *edges, int *cost, const bool *visited, bool *frontier, bool *reached) {
+  const int own = threadIdx.x + 512 * blockIdx.x;
+  if (own >= n || !frontier[own]) return;
+  const Node *node = nodes + own; frontier[own] = false;
+  for (int edge = node->start; edge < node->start + node->count; ++edge) {
+    const int other = edges[edge]; const bool seen = visited[other];
+    if (!seen) cost[other] = cost[own] + 1;
+    if (!seen) reached[other] = true;
   }
 }
-__global__ void ilp_bfs2_Kernel2(bool *mask, bool *updating, bool *visited, bool *over, int n) {
-  int t = blockIdx.x * 512 + threadIdx.x;
-  if (t < n && updating[t]) mask[t] = true, visited[t] = true, *over = true, updating[t] = false;
+__global__ void ilp_bfs2_Kernel2(int n, bool *again, bool *visited, bool *frontier, bool *reached) {
+  const int own = threadIdx.x + 512 * blockIdx.x;
+  if (own < n && reached[own]) reached[own] = false, *again = true, visited[own] = true, frontier[own] = true;
 }
 static void bfs2() {
   const int n = 4096, blocks = n / 512; vector<Node> nodes(n);
@@ -243,36 +252,36 @@ static void bfs2() {
   cudaMemcpy(mask, marks, 1, cudaMemcpyHostToDevice), cudaMemcpy(visited, marks, 1, cudaMemcpyHostToDevice);
   int *cost = device(first.data(), n), *e = device(edges.data(), edges.size()); Node *v = device(nodes.data(), n);
   for (bool more = true; more;) {
-    more = false; cudaMemcpy(over, &more, 1, cudaMemcpyHostToDevice); ilp_bfs2_Kernel<<<blocks, 512>>>(v, e, mask, updating, visited, cost, n);
-    ilp_bfs2_Kernel2<<<blocks, 512>>>(mask, updating, visited, over, n); cudaMemcpy(&more, over, 1, cudaMemcpyDeviceToHost);
+    more = false; cudaMemcpy(over, &more, 1, cudaMemcpyHostToDevice); ilp_bfs2_Kernel<<<blocks, 512>>>(n, v, e, cost, visited, mask, updating);
+    ilp_bfs2_Kernel2<<<blocks, 512>>>(n, over, visited, mask, updating); cudaMemcpy(&more, over, 1, cudaMemcpyDeviceToHost);
   }
   int *got = host(cost, n);
   for (int i = 0; i < n; i++) expect("bfs2", i, got[i], wanted[i], 0);
 }
 
 // 3DS: a stencil of order eight, the third dimension in registers, a tile with a rim of eight in shared memory.
-extern "C" __global__ void ilp_3ds(float *out, float *in, float *weight, const int nx, const int ny, const int nz) {
-  __shared__ float tile[24][48];
-  int at = (blockIdx.y * blockDim.y + threadIdx.y) * nx + blockIdx.x * blockDim.x + threadIdx.x, stride = nx * ny;
-  int tx = threadIdx.x + 8, ty = threadIdx.y + 8;
-  float column[9]; // column[4] is the middle after a step
+__device__ __forceinline__ float four_at(const float *cell, int r) { return cell[-r] + cell[r] + cell[-48 * r] + cell[48 * r]; }
+extern "C" __global__ void ilp_3ds(const float *in, const float *weight, float *out, int nx, int ny, int nz) {
+  __shared__ float tile[24 * 48];
+  const int plane = ny * nx, at = blockIdx.x * blockDim.x + threadIdx.x + nx * (blockIdx.y * blockDim.y + threadIdx.y);
+  float *cell = tile + 48 * (8 + threadIdx.y) + 8 + threadIdx.x, z[9]; // z[4] is the plane in the tile
+  const float *ahead = in + at, *here = ahead + 4 * plane;
 #pragma unroll
-  for (int p = 1; p < 9; p++, at += stride) column[p] = in[at];
-  int to = at - 5 * stride;
-  for (int k = 8; k < nz - 8; k++) {
-#pragma unroll
-    for (int p = 0; p < 8; p++) column[p] = column[p + 1];
-    column[8] = in[at]; at += stride; to += stride;
+  for (int p = 0; p != 8; ++p, ahead += plane) z[p] = *ahead;
+  out += 4 * plane + at;
+  for (int left = nz - 16; left > 0; --left, ahead += plane, here += plane, out += plane) {
+    z[8] = *ahead;
     __syncthreads();
-    if (threadIdx.y < 8) tile[threadIdx.y][tx] = in[to - 8 * nx], tile[threadIdx.y + 16][tx] = in[to + 8 * nx];
-    if (threadIdx.x < 8) tile[ty][threadIdx.x] = in[to - 8], tile[ty][threadIdx.x + 40] = in[to + 32];
-    tile[ty][tx] = column[4];
+    *cell = z[4];
+    if (threadIdx.x < 8) cell[-8] = here[-8], cell[32] = here[32];
+    if (threadIdx.y < 8) cell[-8 * 48] = here[-8 * nx], cell[8 * 48] = here[8 * nx];
     __syncthreads();
-    float value = weight[0] * column[4];
+    float sum = z[4] * weight[0];
 #pragma unroll
-    for (int r = 1; r <= 4; r++)
-      value += weight[r] * (column[4 + r] + column[4 - r] + tile[ty - r][tx] + tile[ty + r][tx] + tile[ty][tx - r] + tile[ty][tx + r]);
-    out[to] = value;
+    for (int r = 1; r < 5; ++r) sum += (four_at(cell, r) + z[4 - r] + z[4 + r]) * weight[r];
+    *out = sum;
+#pragma unroll
+    for (int p = 1; p < 9; ++p) z[p - 1] = z[p];
   }
 }
 static void stencil8() {
@@ -280,7 +289,7 @@ static void stencil8() {
   float weight[5] = {0.5f, 0.25f, 0.125f, 0.0625f, 0.03125f};
   for (int i = 0; i < all; i++) a[i] = real(i);
   float *out = device<float>(nullptr, all);
-  ilp_3ds<<<dim3(nx / 32, ny / 8), dim3(32, 8)>>>(out, device(a.data(), all), device(weight, 5), nx, ny, nz);
+  ilp_3ds<<<dim3(nx / 32, ny / 8), dim3(32, 8)>>>(device(a.data(), all), device(weight, 5), out, nx, ny, nz);
   float *got = host(out, all);
   for (int c = 4 * nx * ny; c < (nz - 12) * nx * ny; c++) {
     double w = weight[0] * a[c];
@@ -289,67 +298,53 @@ static void stencil8() {
   }
 }
 
-// LUD: blocks of 16, first the one on the diagonal, then its row and column, then the rest.
-__global__ void ilp_lud_diagonal(float *m, int n, int offset) {
-  __shared__ float a[16][16];
-  int tx = threadIdx.x, at = offset * n + offset;
-  for (int i = 0; i < 16; i++, at += n) a[i][tx] = m[at + tx];
-  __syncthreads();
-  for (int i = 0; i < 15; i++) {
-    if (tx > i) {
-      for (int j = 0; j < i; j++) a[tx][i] -= a[tx][j] * a[j][i];
-      a[tx][i] /= a[i][i];
-    }
-    __syncthreads();
-    if (tx > i) for (int j = 0; j < i + 1; j++) a[i + 1][tx] -= a[i + 1][j] * a[j][tx];
-    __syncthreads();
-  }
-  at = (offset + 1) * n + offset;
-  for (int i = 1; i < 16; i++, at += n) m[at + tx] = a[i][tx];
+// LUD: blocks of 16, first the one on the diagonal, then its row and column, then the rest. A lane moves a column of a block.
+template <int ROWS> __device__ __forceinline__ void copy(float *to, int to_pitch, const float *from, int from_pitch) {
+  for (int r = 0; r < ROWS; ++r, to += to_pitch, from += from_pitch) *to = *from;
 }
-__global__ void ilp_lud_perimeter(float *m, int n, int offset) {
-  __shared__ float corner[16][16], right[16][16], below[16][16];
-  int x, at;
-  if (threadIdx.x < 16) {
-    x = threadIdx.x; at = offset * n + offset;
-    for (int i = 0; i < 8; i++, at += n) corner[i][x] = m[at + x];
-    at = offset * n + offset;
-    for (int i = 0; i < 16; i++, at += n) right[i][x] = m[at + (blockIdx.x + 1) * 16 + x];
-  } else {
-    x = threadIdx.x - 16; at = (offset + 8) * n + offset;
-    for (int i = 8; i < 16; i++, at += n) corner[i][x] = m[at + x];
-    at = (offset + (blockIdx.x + 1) * 16) * n + offset;
-    for (int i = 0; i < 16; i++, at += n) below[i][x] = m[at + x];
-  }
-  __syncthreads();
-  if (threadIdx.x < 16) {
-    x = threadIdx.x;
-    for (int i = 1; i < 16; i++) for (int j = 0; j < i; j++) right[i][x] -= corner[i][j] * right[j][x];
-  } else {
-    x = threadIdx.x - 16;
-    for (int i = 0; i < 16; i++) {
-      for (int j = 0; j < i; j++) below[x][i] -= below[x][j] * corner[j][i];
-      below[x][i] /= corner[i][i];
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x < 16) {
-    x = threadIdx.x; at = (offset + 1) * n + offset;
-    for (int i = 1; i < 16; i++, at += n) m[at + (blockIdx.x + 1) * 16 + x] = right[i][x];
-  } else {
-    x = threadIdx.x - 16; at = (offset + (blockIdx.x + 1) * 16) * n + offset;
-    for (int i = 0; i < 16; i++, at += n) m[at + x] = below[i][x];
-  }
+__device__ __forceinline__ void eliminate(float *cell, const float *lower, const float *upper, int terms) {
+  for (int k = 0; k < terms; ++k) *cell -= lower[k] * upper[16 * k];
 }
-__global__ void ilp_lud_internal(float *m, int n, int offset) {
-  __shared__ float right[16][16], below[16][16];
-  int row = offset + (blockIdx.y + 1) * 16, column = offset + (blockIdx.x + 1) * 16;
-  right[threadIdx.y][threadIdx.x] = m[(offset + threadIdx.y) * n + column + threadIdx.x];
-  below[threadIdx.y][threadIdx.x] = m[(row + threadIdx.y) * n + offset + threadIdx.x];
+__global__ void ilp_lud_diagonal(int n, int offset, float *m) {
+  __shared__ float a[256];
+  const int lane = threadIdx.x;
+  float *row = a + 16 * lane, *column = a + lane;
+  m += offset * (n + 1) + lane;
+  copy<16>(column, 16, m, n);
   __syncthreads();
-  float sum = 0;
-  for (int i = 0; i < 16; i++) sum += below[threadIdx.y][i] * right[i][threadIdx.x];
-  m[(row + threadIdx.y) * n + column + threadIdx.x] -= sum;
+  for (int pivot = 0; pivot < 15; ++pivot) {
+    const bool beyond = pivot < lane;
+    if (beyond) eliminate(row + pivot, row, a + pivot, pivot), row[pivot] /= a[17 * pivot];
+    __syncthreads();
+    if (beyond) eliminate(column + 16 * (pivot + 1), a + 16 * (pivot + 1), column, pivot + 1);
+    __syncthreads();
+  }
+  copy<15>(m + n, n, column + 16, 16);
+}
+__global__ void ilp_lud_perimeter(int n, int offset, float *m) {
+  __shared__ float corner[256], right[256], below[256];
+  const bool upper = threadIdx.x < 16; // half of the warp has a block of the row, half one of the column
+  const int lane = threadIdx.x % 16, away = 16 * blockIdx.x + 16;
+  float *row = below + 16 * lane;
+  m += offset * (n + 1) + lane;
+  if (upper) copy<8>(corner + lane, 16, m, n), copy<16>(right + lane, 16, m + away, n);
+  else copy<8>(corner + 128 + lane, 16, m + 8 * n, n), copy<16>(below + lane, 16, m + away * n, n);
+  __syncthreads();
+  if (upper) for (int r = 1; r < 16; ++r) eliminate(right + 16 * r + lane, corner + 16 * r, right + lane, r);
+  else for (int c = 0; c < 16; ++c) eliminate(row + c, row, corner + c, c), row[c] /= corner[17 * c];
+  __syncthreads();
+  if (upper) copy<15>(m + n + away, n, right + 16 + lane, 16);
+  else copy<16>(m + away * n, n, below + lane, 16);
+}
+__global__ void ilp_lud_internal(int n, int offset, float *m) {
+  __shared__ float lower[256], upper[256];
+  const int tx = threadIdx.x, first = 16 * threadIdx.y, across = 16 * blockIdx.x + 16, down = (16 * blockIdx.y + 16) * n;
+  m += offset * (n + 1) + threadIdx.y * n + tx;
+  lower[first + tx] = m[down], upper[first + tx] = m[across];
+  __syncthreads();
+  float product = 0;
+  for (int k = 0; k < 16; ++k) product += upper[16 * k + tx] * lower[first + k];
+  m[down + across] -= product;
 }
 static void lud() {
   const int n = 96; vector<float> a(n * n);
@@ -357,9 +352,9 @@ static void lud() {
   float *m = device(a.data(), n * n); int i = 0;
   for (; i < n - 16; i += 16) {
     int rest = (n - i) / 16 - 1;
-    ilp_lud_diagonal<<<1, 16>>>(m, n, i); ilp_lud_perimeter<<<rest, 32>>>(m, n, i); ilp_lud_internal<<<dim3(rest, rest), dim3(16, 16)>>>(m, n, i);
+    ilp_lud_diagonal<<<1, 16>>>(n, i, m); ilp_lud_perimeter<<<rest, 32>>>(n, i, m); ilp_lud_internal<<<dim3(rest, rest), dim3(16, 16)>>>(n, i, m);
   }
-  ilp_lud_diagonal<<<1, 16>>>(m, n, i);
+  ilp_lud_diagonal<<<1, 16>>>(n, i, m);
   vector<double> w(a.begin(), a.end());
   for (int k = 0; k < n; k++)
     for (int r = k + 1; r < n; r++) {
@@ -371,64 +366,57 @@ static void lud() {
 }
 
 // SAD: 1089 shifts of blocks of 4 by 4, eighteen per thread and three at a time, then sums of larger blocks.
-struct __align__(8) Pair { int first, second; };
-const int SHIFTS = 1089, PADDED = 1096, ACROSS = 33, PER_THREAD = 18, SEARCHERS = (SHIFTS + PER_THREAD - 1) / PER_THREAD;
-__shared__ u16 block_of_frame[16];
-extern __shared__ __align__(8) u16 local_sums[];
-__global__ void ilp_sad_mb_sad_calc(u16 *sums, u16 *frame, int mb_width, int mb_height, cudaTextureObject_t ref) {
-  int bx = blockIdx.x, by = blockIdx.y, mb_x = bx >> 2, mb_y = by >> 2, block_x = bx & 3, block_y = by & 3;
-  if (threadIdx.x >> 4 < 1) {
-    int lane = threadIdx.x & 15, width = mb_width * 16, x = bx << 2, y = by << 2;
-    if (x >> 4 < mb_width && y >> 4 < mb_height) block_of_frame[lane] = frame[y * width + x + (lane >> 2) * width + (lane & 3)];
-  }
+const int SHIFTS = 1089, PADDED = 1096, HALF = PADDED / 2, ACROSS = 33, PER_THREAD = 18, SEARCHERS = (SHIFTS + PER_THREAD - 1) / PER_THREAD;
+extern __shared__ __align__(8) u16 found[];
+// Kinds of block follow each other in `sums`; a kind has `count` per macroblock and comes after `first` per macroblock. Words are pairs of sums.
+__device__ __forceinline__ unsigned *sums_of(u16 *sums, int first, int count, int item, int mx, int my, int width, int height) {
+  return (unsigned *)sums + HALF * (first * width * height + count * (my * width + mx) + item);
+}
+__global__ void ilp_sad_mb_sad_calc(cudaTextureObject_t ref, const u16 *frame, u16 *sums, int width, int height) {
+  __shared__ u16 block[16];
+  const int tid = threadIdx.x, mx = blockIdx.x / 4, my = blockIdx.y / 4, x = 4 * blockIdx.x, y = 4 * blockIdx.y;
+  const bool inside = mx < width && my < height;
+  if (tid < 16 && inside) block[tid] = frame[(y + tid / 4) * width * 16 + x + tid % 4];
   __syncthreads();
-  if (mb_x < mb_width && mb_y < mb_height) {
-    int ref_x = ((mb_x << 2) + block_x) * 4 - 16, ref_y = ((mb_y << 2) + block_y) * 4 - 16;
-    int first = threadIdx.x % SEARCHERS * PER_THREAD, last = first + PER_THREAD;
-    int down = first / ACROSS, right = first - down * ACROSS, y0 = ref_y + down;
-    if (last > SHIFTS) last = SHIFTS;
-    for (int shift = first; shift < last; shift += 3) {
-      u16 one = 0, two = 0, three = 0; int x0 = ref_x + right;
-      for (int y = 0; y < 4; y++) {
-        int t = tex2D<u16>(ref, x0, y0 + y);
-        one += abs(t - block_of_frame[4 * y]); t = tex2D<u16>(ref, x0 + 1, y0 + y); one += abs(t - block_of_frame[4 * y + 1]);
-        two += abs(t - block_of_frame[4 * y]); t = tex2D<u16>(ref, x0 + 2, y0 + y); one += abs(t - block_of_frame[4 * y + 2]);
-        two += abs(t - block_of_frame[4 * y + 1]); three += abs(t - block_of_frame[4 * y]); t = tex2D<u16>(ref, x0 + 3, y0 + y);
-        one += abs(t - block_of_frame[4 * y + 3]); two += abs(t - block_of_frame[4 * y + 2]); three += abs(t - block_of_frame[4 * y + 1]);
-        t = tex2D<u16>(ref, x0 + 4, y0 + y); two += abs(t - block_of_frame[4 * y + 3]); three += abs(t - block_of_frame[4 * y + 2]);
-        t = tex2D<u16>(ref, x0 + 5, y0 + y); three += abs(t - block_of_frame[4 * y + 3]);
-      }
-      local_sums[shift] = one, local_sums[shift + 1] = two, local_sums[shift + 2] = three;
-      if ((right += 3) >= ACROSS) right -= ACROSS, y0++;
+  if (inside) {
+    int shift = PER_THREAD * (tid % SEARCHERS), end = min(SHIFTS, shift + PER_THREAD), u = x - 16 + shift % ACROSS, v = y - 16 + shift / ACROSS;
+    for (; shift < end; shift += 3) {
+      u16 total[3] = {};
+#pragma unroll
+      for (int r = 0; r < 4; ++r)
+#pragma unroll
+        for (int c = 0; c < 6; ++c) { // a pixel serves each of the three shifts that have it under the block
+          const int pixel = tex2D<u16>(ref, u + c, v + r);
+#pragma unroll
+          for (int s = 0; s < 3; ++s) if (c >= s && c < s + 4) total[s] += abs(pixel - block[4 * r + c - s]);
+        }
+#pragma unroll
+      for (int s = 0; s < 3; ++s) found[shift + s] = total[s];
+      u += 3;
+      if (u > x + 16) ++v, u -= ACROSS;
     }
   }
   __syncthreads();
-  if (threadIdx.x >> 5 < 1 && mb_x < mb_width && mb_y < mb_height) {
-    sums += (__umul24(__umul24(mb_width, mb_height), 25) + (__umul24(mb_y, mb_width) + mb_x) * 16 + 4 * block_y + block_x) * PADDED;
-    for (int i = threadIdx.x & 31; i < PADDED / 4; i += 32) ((Pair *)sums)[i] = ((Pair *)local_sums)[i];
+  if (tid < 32 && inside) {
+    uint2 *to = (uint2 *)sums_of(sums, 25, 16, blockIdx.y % 4 * 4 + blockIdx.x % 4, mx, my, width, height);
+    for (int i = tid; i < PADDED / 4; i += 32) to[i] = ((const uint2 *)found)[i];
   }
 }
-// Two sums of 16 bits are added at once: none overflows.
-__device__ __forceinline__ void add_four(unsigned *a, unsigned *b, unsigned *c, unsigned *d, unsigned *left, unsigned *right, unsigned *top, unsigned *bottom, unsigned *all, int i) {
-  unsigned i00 = a[i], i01 = b[i], i10 = c[i], i11 = d[i];
-  left[i] = i00 + i10; right[i] = i01 + i11; top[i] = i00 + i01; bottom[i] = i10 + i11; all[i] = (i00 + i01) + (i10 + i11);
+// Sums of four neighbours, the lower two `row` further on, make two wide blocks, two tall ones and a whole one. No sum of 16 bits overflows.
+__device__ __forceinline__ void merge(const unsigned *in, int row, unsigned *wide, int wide_row, unsigned *tall, unsigned *whole) {
+  for (int i = threadIdx.x; 2 * i < SHIFTS; i += 32) {
+    const unsigned nw = in[i], ne = in[i + HALF], sw = in[i + row * HALF], se = in[i + (row + 1) * HALF], north = nw + ne, south = sw + se;
+    wide[i] = north, wide[i + wide_row * HALF] = south, tall[i] = nw + sw, tall[i + HALF] = ne + se, whole[i] = north + south;
+  }
 }
-__global__ void ilp_sad_larger_sad_calc_8(u16 *sums, int mb_width, int mb_height) {
-  int tx = threadIdx.y & 1, ty = threadIdx.y >> 1, blocks = __mul24(mb_width, mb_height), half = PADDED / 2;
-  int mine = (__mul24(blockIdx.y, mb_width) + blockIdx.x) * PADDED;
-  unsigned *in = (unsigned *)(sums + (__mul24(blocks, 25) + ty * 8 + tx * 2) * PADDED + mine * 16);
-  unsigned *tall = (unsigned *)(sums + (blocks * 17 + ty * 4 + tx * 2) * PADDED + mine * 8);
-  unsigned *wide = (unsigned *)(sums + (blocks * 9 + ty * 4 + tx) * PADDED + mine * 8);
-  unsigned *whole = (unsigned *)(sums + (blocks * 5 + ty * 2 + tx) * PADDED + mine * 4);
-  for (int i = threadIdx.x; i < (SHIFTS + 1) / 2; i += 32)
-    add_four(in, in + half, in + 4 * half, in + 5 * half, tall, tall + half, wide, wide + 2 * half, whole, i);
+__global__ void ilp_sad_larger_sad_calc_8(int width, int height, u16 *sums) {
+  const int right = threadIdx.y % 2, down = threadIdx.y / 2;
+  auto part = [=](int first, int count, int item) { return sums_of(sums, first, count, item, blockIdx.x, blockIdx.y, width, height); };
+  merge(part(25, 16, 8 * down + 2 * right), 4, part(9, 8, 4 * down + right), 2, part(17, 8, 4 * down + 2 * right), part(5, 4, threadIdx.y));
 }
-__global__ void ilp_sad_larger_sad_calc_16(u16 *sums, int mb_width, int mb_height) {
-  int blocks = __mul24(mb_width, mb_height) * PADDED, half = PADDED / 2, mine = (__mul24(blockIdx.y, mb_width) + blockIdx.x) * PADDED;
-  unsigned *in = (unsigned *)(sums + ((blocks + mine) << 2) + blocks), *tall = (unsigned *)(sums + ((blocks + mine) << 1) + blocks);
-  unsigned *wide = (unsigned *)(sums + blocks + mine * 2), *whole = (unsigned *)(sums + mine);
-  for (int i = threadIdx.x; i < (SHIFTS + 1) / 2; i += 32)
-    add_four(in, in + half, in + 2 * half, in + 3 * half, tall, tall + half, wide, wide + half, whole, i);
+__global__ void ilp_sad_larger_sad_calc_16(int width, int height, u16 *sums) {
+  auto part = [=](int first, int count) { return sums_of(sums, first, count, 0, blockIdx.x, blockIdx.y, width, height); };
+  merge(part(5, 4), 2, part(1, 2), 1, part(3, 2), part(0, 1));
 }
 static void sad() {
   const int mw = 3, mh = 2, w = 16 * mw, h = 16 * mh, blocks = mw * mh, all = 41 * blocks * PADDED; vector<u16> now(w * h), then(w * h), zero(all);
@@ -441,8 +429,8 @@ static void sad() {
   resource.resType = cudaResourceTypeArray; resource.res.array.array = array; how.addressMode[0] = how.addressMode[1] = cudaAddressModeClamp;
   how.readMode = cudaReadModeElementType; cudaCreateTextureObject(&ref, &resource, &how, nullptr);
   u16 *sums = device(zero.data(), all);
-  ilp_sad_mb_sad_calc<<<dim3(4 * mw, 4 * mh), SEARCHERS, 2 * PADDED>>>(sums, device(now.data(), w * h), mw, mh, ref);
-  ilp_sad_larger_sad_calc_8<<<dim3(mw, mh), dim3(32, 4)>>>(sums, mw, mh); ilp_sad_larger_sad_calc_16<<<dim3(mw, mh), 32>>>(sums, mw, mh);
+  ilp_sad_mb_sad_calc<<<dim3(4 * mw, 4 * mh), SEARCHERS, 2 * PADDED>>>(ref, device(now.data(), w * h), sums, mw, mh);
+  ilp_sad_larger_sad_calc_8<<<dim3(mw, mh), dim3(32, 4)>>>(mw, mh, sums); ilp_sad_larger_sad_calc_16<<<dim3(mw, mh), 32>>>(mw, mh, sums);
   u16 *got = host(sums, all);
   // Sum of a rectangle of pixels at a shift, then every kind of block in the order of the array.
   auto expect_block = [&](int where, int x, int y, int bw, int bh) {
@@ -468,19 +456,22 @@ static void sad() {
 }
 
 // FFT: a pass of radix two over 256 points per launch, angles in double precision.
-__device__ __forceinline__ float2 times(float2 a, float2 b) { return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
-__global__ void ilp_fft(int span, float2 *from, float2 *to, int n) {
-  from += blockIdx.x * n, to += blockIdx.x * n;
-  int j = threadIdx.x; float angle = -2 * M_PI * (j % span) / (span * 2); float2 v[2];
-  for (int r = 0; r < 2; r++) v[r] = times(from[j + r * n / 2], make_float2(cos(r * angle), sin(r * angle)));
-  int at = (j / span) * span * 2 + j % span;
-  to[at] = make_float2(v[0].x + v[1].x, v[0].y + v[1].y), to[at + span] = make_float2(v[0].x - v[1].x, v[0].y - v[1].y);
+__device__ __forceinline__ float2 turned(float2 v, float angle) {
+  const float c = cosf(angle), s = sinf(angle); return {c * v.x - s * v.y, s * v.x + c * v.y};
+}
+__global__ void ilp_fft(float2 *to, const float2 *from, int n, int span) {
+  const int lane = threadIdx.x, within = lane % span, offset = n * blockIdx.x;
+  const float angle = within * (-2 * M_PI) / (2 * span);
+  float2 leg[2]; from += offset + lane;
+  for (int r = 0; r < 2; ++r, from += n / 2) leg[r] = turned(*from, angle * r);
+  to += offset + 2 * lane - within; // = 2 span (lane / span) + within
+  to[span] = {leg[0].x - leg[1].x, leg[0].y - leg[1].y}, *to = {leg[1].x + leg[0].x, leg[1].y + leg[0].y};
 }
 static void fft() {
   const int n = 256, batch = 12; vector<float2> a(n * batch);
   for (int i = 0; i < n * batch; i++) a[i] = make_float2(real(2 * i), real(2 * i + 1));
   float2 *x = device(a.data(), n * batch), *y = device<float2>(nullptr, n * batch);
-  for (int span = 1; span < n; span *= 2, std::swap(x, y)) ilp_fft<<<batch, n / 2>>>(span, x, y, n);
+  for (int span = 1; span < n; span *= 2, std::swap(x, y)) ilp_fft<<<batch, n / 2>>>(y, x, n, span);
   float2 *got = host(x, n * batch);
   for (int i = 0; i < n * batch; i++) {
     double re = 0, im = 0;
@@ -495,29 +486,31 @@ static void fft() {
 // NN: four layers of a network, a neuron per thread; the last two have a thread per CTA.
 __constant__ int window29[25] = {0, 1, 2, 3, 4, 29, 30, 31, 32, 33, 58, 59, 60, 61, 62, 87, 88, 89, 90, 91, 116, 117, 118, 119, 120};
 __constant__ int window13[25] = {0, 1, 2, 3, 4, 13, 14, 15, 16, 17, 26, 27, 28, 29, 30, 39, 40, 41, 42, 43, 52, 53, 54, 55, 56};
-__device__ __forceinline__ float squash(float x) { return 1.7159 * tanhf(0.66666667 * x); }
-__global__ void ilp_nn_executeFirstLayer(float *in, float *weight, float *out) {
-  int map = blockIdx.x, x = threadIdx.x, y = threadIdx.y, w = map * 26; float sum = 0;
-  sum += weight[w++];
-  for (int i = 0; i < 25; ++i) sum += in[y * 2 * 29 + x * 2 + window29[i] + 29 * 29 * blockIdx.y] * weight[w + i];
-  out[13 * 13 * map + y * 13 + x + 13 * 13 * 6 * blockIdx.y] = squash(sum);
+__device__ __forceinline__ float neuron(float sum) { return tanhf(sum * 0.66666667) * 1.7159; }
+__global__ void ilp_nn_executeFirstLayer(float *out, const float *in, const float *weight) {
+  const int map = blockIdx.x, image = blockIdx.y, x = threadIdx.x, y = threadIdx.y;
+  const int corner = 841 * image + 58 * y + 2 * x, bias = 26 * map;
+  float sum = weight[bias];
+  for (int k = 0; k < 25; ++k) sum += weight[bias + 1 + k] * in[window29[k] + corner];
+  out[(6 * image + map) * 169 + 13 * y + x] = neuron(sum);
 }
-__global__ void ilp_nn_executeSecondLayer(float *in, float *weight, float *out) {
-  int map = blockIdx.x, x = threadIdx.x, y = threadIdx.y, w = map * 26 * 6; float sum = 0;
-  sum += weight[w++];
-  for (int i = 0; i < 25; ++i)
+__global__ void ilp_nn_executeSecondLayer(float *out, const float *in, const float *weight) {
+  const int map = blockIdx.x, image = blockIdx.y, x = threadIdx.x, y = threadIdx.y;
+  const unsigned corner = 1014 * image + 26 * y + 2 * x; const int bias = 156 * map;
+  float sum = weight[bias];
+  for (int k = 0, from = bias; k < 25; ++k)
 #pragma unroll
-    for (int m = 0; m < 6; m++) sum += in[169 * m + x * 2 + 13 * (y * 2) + window13[i] + 13 * 13 * 6 * blockIdx.y] * weight[w + i * 6 + m];
-  out[5 * 5 * map + y * 5 + x + 1250 * blockIdx.y] = squash(sum);
+    for (int m = 0; m < 6; ++m) sum += weight[++from] * in[corner + window13[k] + 169 * m];
+  out[(50 * image + map) * 25 + 5 * y + x] = neuron(sum);
 }
-template <int INPUTS> __device__ __forceinline__ void dense(float *in, float *weight, float *out, int outputs) {
-  int w = blockIdx.x * (INPUTS + 1); float sum = 0;
-  sum += weight[w++];
-  for (int i = 0; i < INPUTS; ++i) sum += in[i + INPUTS * blockIdx.y] * weight[w + i];
-  out[blockIdx.x + outputs * blockIdx.y] = squash(sum);
+template <int INPUTS> __device__ __forceinline__ void dense(float *out, const float *in, const float *weight) {
+  const unsigned from = INPUTS * blockIdx.y; const int bias = (INPUTS + 1) * blockIdx.x;
+  float sum = weight[bias];
+  for (int k = 0; k < INPUTS; ++k) sum += weight[bias + 1 + k] * in[from + k];
+  out[gridDim.x * blockIdx.y + blockIdx.x] = neuron(sum);
 }
-__global__ void ilp_nn_executeThirdLayer(float *in, float *weight, float *out) { dense<1250>(in, weight, out, 100); }
-__global__ void ilp_nn_executeFourthLayer(float *in, float *weight, float *out) { dense<100>(in, weight, out, 10); }
+__global__ void ilp_nn_executeThirdLayer(float *out, const float *in, const float *weight) { dense<1250>(out, in, weight); }
+__global__ void ilp_nn_executeFourthLayer(float *out, const float *in, const float *weight) { dense<100>(out, in, weight); }
 static void nn() {
   const int n = 2, sizes[5] = {841, 1014, 1250, 100, 10}, counts[4] = {156, 7800, 125100, 1010};
   vector<float> image(841 * n), weight[4];
@@ -527,9 +520,9 @@ static void nn() {
     for (int i = 0; i < counts[l]; i++) weight[l].push_back(0.2f * real(i + 200000 * l));
     w[l] = device(weight[l].data(), counts[l]), layer[l + 1] = device<float>(nullptr, sizes[l + 1] * n);
   }
-  ilp_nn_executeFirstLayer<<<dim3(6, n), dim3(13, 13)>>>(layer[0], w[0], layer[1]);
-  ilp_nn_executeSecondLayer<<<dim3(50, n), dim3(5, 5)>>>(layer[1], w[1], layer[2]);
-  ilp_nn_executeThirdLayer<<<dim3(100, n), 1>>>(layer[2], w[2], layer[3]); ilp_nn_executeFourthLayer<<<dim3(10, n), 1>>>(layer[3], w[3], layer[4]);
+  ilp_nn_executeFirstLayer<<<dim3(6, n), dim3(13, 13)>>>(layer[1], layer[0], w[0]);
+  ilp_nn_executeSecondLayer<<<dim3(50, n), dim3(5, 5)>>>(layer[2], layer[1], w[1]);
+  ilp_nn_executeThirdLayer<<<dim3(100, n), 1>>>(layer[3], layer[2], w[2]); ilp_nn_executeFourthLayer<<<dim3(10, n), 1>>>(layer[4], layer[3], w[3]);
   for (int l = 0; l < 4; l++) {
     float *in = host(layer[l], sizes[l] * n), *got = host(layer[l + 1], sizes[l + 1] * n);
     for (int o = 0; o < sizes[l + 1] * n; o++) {
@@ -547,24 +540,32 @@ static void nn() {
 }
 
 // BLK: prices of a call and a put per option, all threads stride over the options.
-__device__ __forceinline__ float normal(float d) {
-  float k = __fdividef(1.0f, 1.0f + 0.2316419f * fabsf(d));
-  float c = 0.39894228f * __expf(-0.5f * d * d) * (k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f)))));
-  return d > 0 ? 1.0f - c : c;
+// The normal distribution by a polynomial of degree five (Abramowitz and Stegun, 26.2.17).
+__device__ __forceinline__ float below(float d) {
+  const float c[5] = {0.31938153f, -0.356563782f, 1.781477937f, -1.821255978f, 1.330274429f}, t = __fdividef(1.0f, 0.2316419f * fabsf(d) + 1.0f);
+  float sum = c[4];
+#pragma unroll
+  for (int i = 3; i >= 0; --i) sum = sum * t + c[i];
+  const float tail = sum * t * (__expf(d * d * -0.5f) * 0.39894228f);
+  return d <= 0 ? tail : 1.0f - tail;
 }
-__global__ void ilp_blk(float *call, float *put, float *stock, float *strike, float *years, float rate, float spread, int n) {
-  for (int i = blockDim.x * blockIdx.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
-    float s = stock[i], x = strike[i], t = years[i], root = __fdividef(1.0f, rsqrtf(t));
-    float d1 = __fdividef(__logf(s / x) + (rate + 0.5f * spread * spread) * t, spread * root), d2 = d1 - spread * root;
-    float n1 = normal(d1), n2 = normal(d2), discount = __expf(-rate * t);
-    call[i] = s * n1 - x * discount * n2; put[i] = x * discount * (1.0f - n2) - s * (1.0f - n1);
+__device__ __forceinline__ float2 call_and_put(float s, float x, float t, float rate, float spread) {
+  const float wide = spread * __fdividef(1.0f, rsqrtf(t)), drift = (0.5f * spread * spread + rate) * t;
+  const float d = __fdividef(drift + __logf(s / x), wide), owed = x * __expf(t * -rate), have = below(d), owe = below(d - wide);
+  return {have * s - owe * owed, (1.0f - owe) * owed - (1.0f - have) * s};
+}
+__global__ void ilp_blk(int n, float rate, float spread, const float *years, const float *stock, const float *strike, float *put, float *call) {
+  const int all = gridDim.x * blockDim.x;
+  for (int i = threadIdx.x + blockDim.x * blockIdx.x; i < n; i += all) {
+    const float2 price = call_and_put(stock[i], strike[i], years[i], rate, spread);
+    call[i] = price.x, put[i] = price.y;
   }
 }
 static void blk() {
   const int blocks = 16, n = 128 * blocks * 6; vector<float> s(n), x(n), t(n);
   for (int i = 0; i < n; i++) s[i] = 17.5f + 12.5f * real(i), x[i] = 50.5f + 49.5f * real(i + n), t[i] = 5.125f + 4.875f * real(i + 2 * n);
   float *call = device<float>(nullptr, n), *put = device<float>(nullptr, n);
-  ilp_blk<<<blocks, 128>>>(call, put, device(s.data(), n), device(x.data(), n), device(t.data(), n), 0.02f, 0.3f, n);
+  ilp_blk<<<blocks, 128>>>(n, 0.02f, 0.3f, device(t.data(), n), device(s.data(), n), device(x.data(), n), put, call);
   float *c = host(call, n), *p = host(put, n);
   for (int i = 0; i < n; i++) {
     double v = 0.3 * sqrt(t[i]), d = (log(s[i] / x[i]) + (0.02 + 0.045) * t[i]) / v, e = exp(-0.02 * t[i]);
@@ -585,71 +586,66 @@ __host__ __device__ inline float3 operator-(float3 a, float3 b) { return make_fl
 __host__ __device__ inline float3 operator*(float3 a, float b) { return make_float3(a.x * b, a.y * b, a.z * b); }
 __host__ __device__ inline float dot(float3 a, float3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 __device__ inline float3 unit(float3 a) { return a * rsqrtf(dot(a, a)); }
-__device__ inline float hit(Ray ray, Thing o) {
-  if (o.plane) {
-    float3 n = unit(make_float3(0, 1, 0)); float m = dot(n, ray.way);
-    if (fabsf(m) < 0.0001f) return 0;
-    float t = -dot(n, ray.from - o.at) / m;
-    return t > 0 ? t : 0;
-  }
-  float3 l = o.at - ray.from; float d = dot(l, ray.way), l2 = dot(l, l), r2 = o.radius * o.radius, m2 = l2 - d * d;
-  if ((d < 0 && l2 > r2) || m2 > r2) return 0;
-  float q = sqrtf(r2 - m2);
-  return l2 > r2 ? d - q : d + q;
+// How far along a ray from `p` a thing is met; 0 if it is not.
+__device__ inline float meet_plane(float3 p, float3 way, float3 at) {
+  const float3 up = unit(make_float3(0, 1, 0)); const float slope = dot(way, up);
+  return fabsf(slope) < 0.0001f ? 0.0f : fmaxf(0.0f, dot(up, at - p) / slope);
 }
-__device__ inline bool lit(float3 p, float3 way, float shift) {
-  float t = 0; float3 l = make_float3(10, 10, 10) - p; float reach = dot(l, l);
-  Ray ray = {p + way * 0.0001f, way};
-  for (int j = 0; j < THINGS && !t; j++) {
-    Thing o = things[j];
-    o.at.x += shift; t = hit(ray, o);
-    float3 end = p + way * t;
-    if (t > 0 && dot(end, end) > reach) t = 0;
-  }
-  return t == 0;
+__device__ inline float meet_sphere(float3 p, float3 way, float3 at, float radius) {
+  const float3 to = at - p; const float along = dot(way, to), away = dot(to, to), size = radius * radius, gap = away - along * along;
+  const bool outside = away > size; float t = 0;
+  if (gap <= size && !(outside && along < 0)) t = sqrtf(size - gap), t = along + (outside ? -t : t);
+  return t;
 }
-__global__ void ilp_ray(unsigned *picture, Thing *unused, unsigned w, unsigned h, float shift, float focus) {
-  unsigned x = __umul24(blockIdx.x, blockDim.x) + threadIdx.x, y = __umul24(blockIdx.y, blockDim.y) + threadIdx.y, id = x + y * w, nearest = 0, deepest = 5, n = 0;
-  float4 pile[5];
-  for (int i = 0; i < deepest; i++) pile[i] = make_float4(0, 0, 0, 1);
-  if (x < w && y < h) {
-    float depth = 10000, pixel = 2.0f / float(min(w, h));
-    picture[id] = 0;
-    float4 m0 = camera[0], m1 = camera[1], m2 = camera[2];
-    Ray ray = {make_float3(m0.w, m1.w, m2.w)};
-    ray.way = unit(make_float3(m0.x, m0.y, m0.z) * focus + make_float3(m2.x, m2.y, m2.z) * (float(x) - float(w) * 0.5f) * pixel + make_float3(m1.x, m1.y, m1.z) * (float(y) - float(h) * 0.5f) * pixel);
-    __syncthreads();
-    for (int i = 0; i < deepest && n == i; i++) {
-      for (int j = 0; j < THINGS; j++) {
-        Thing o = things[j];
-        o.at.x += shift;
-        float t = hit(ray, o);
-        if (t > 0 && t < depth) depth = t, nearest = j;
-      }
-      float t = depth;
-      if (t > 0 && t < 10000) {
-        n++;
-        Thing o = things[nearest];
-        o.at.x += shift;
-        float3 p = ray.from + ray.way * t, l = unit(make_float3(10, 10, 10) - p), v = unit(ray.from - p);
-        float3 normal = o.plane ? unit(make_float3(0, 1, 0)) : unit(p - o.at), front = dot(v, normal) < 0 ? normal * -1 : normal;
-        pile[i] = make_float4(0.05f * o.r, 0.05f * o.g, 0.05f * o.b, 0.05f * o.a);
-        if (dot(front, l) > 0 && lit(p, l, shift)) {
-          float3 middle = unit(l + v); float k = min(1.0f, dot(front, l)), shine = 0.8f * powf(max(0.0f, min(1.0f, dot(front, middle))), 50.0f);
-          pile[i].x += 0.3f * o.r * k, pile[i].y += 0.3f * o.g * k, pile[i].z += 0.3f * o.b * k, pile[i].w += 0.3f * o.a * k;
-          pile[i].x += shine, pile[i].y += shine, pile[i].z += shine;
-        }
-        ray.way = unit(normal * 2 * dot(normal, v) - v); ray.from = p + ray.way * 0.0001f;
-      }
-      depth = 10000;
-    }
-    for (int i = n - 1; i > 0; i--) {
-      float4 a = pile[i - 1], b = pile[i];
-      pile[i - 1] = make_float4(a.x + 0.8f * b.x, a.y + 0.8f * b.y, a.z + 0.8f * b.z, a.w + 0.8f * b.w);
-    }
-    float4 c = pile[0];
-    picture[id] += unsigned(__saturatef(c.w) * 255) << 24 | unsigned(__saturatef(c.z) * 255) << 16 | unsigned(__saturatef(c.y) * 255) << 8 | unsigned(__saturatef(c.x) * 255);
+__device__ inline float meet(const Ray &ray, const Thing &o) { return o.plane ? meet_plane(ray.from, ray.way, o.at) : meet_sphere(ray.from, ray.way, o.at, o.radius); }
+__device__ inline Thing moved(int which, float shift) {
+  Thing o = things[which]; o.at.x += shift; return o;
+}
+__device__ inline bool shaded(float3 p, float3 way, float3 lamp, float shift) {
+  const float3 path = lamp - p; const float limit = dot(path, path); const Ray ray = {way * 0.0001f + p, way};
+  bool dark = false;
+  for (int k = 0; !dark && k < THINGS; ++k) {
+    const float t = meet(ray, moved(k, shift)); const float3 end = way * t + p;
+    dark = t > 0 && dot(end, end) <= limit;
   }
+  return dark;
+}
+__device__ inline float4 plus(float4 c, float k, float4 d) { return make_float4(c.x + k * d.x, c.y + k * d.y, c.z + k * d.z, c.w + k * d.w); }
+__device__ inline unsigned byte_of(float c) { return 255 * __saturatef(c); }
+__global__ void ilp_ray(unsigned w, unsigned h, float focus, float shift, unsigned *picture) {
+  float4 layers[5]; // one per thing on the way
+  for (float4 &c : layers) c = make_float4(0, 0, 0, 1);
+  const unsigned column = blockDim.x * blockIdx.x + threadIdx.x, row = blockDim.y * blockIdx.y + threadIdx.y;
+  if (column >= w || row >= h) return;
+  unsigned *pixel = picture + row * w + column; *pixel = 0;
+  const float4 right = camera[2], up = camera[1], ahead = camera[0];
+  const float size = 2.0f / min(w, h), dx = (float(column) - 0.5f * w) * size, dy = (float(row) - 0.5f * h) * size;
+  auto axis = [](float4 v) { return make_float3(v.x, v.y, v.z); };
+  Ray ray = {make_float3(ahead.w, up.w, right.w), unit(axis(right) * dx + axis(up) * dy + axis(ahead) * focus)};
+  __syncthreads();
+  int met = 0;
+  while (met < 5) {
+    const float3 lamp = make_float3(10, 10, 10);
+    float reach = 10000; int which = -1;
+    for (int k = 0; k < THINGS; ++k) {
+      const float t = meet(ray, moved(k, shift));
+      if (t < reach && t > 0) which = k, reach = t;
+    }
+    if (which < 0) break;
+    const Thing o = moved(which, shift); const float4 paint = make_float4(o.r, o.g, o.b, o.a);
+    const float3 p = ray.way * reach + ray.from, eye = unit(ray.from - p), light = unit(lamp - p), out = unit(o.plane ? make_float3(0, 1, 0) : p - o.at);
+    const float facing = dot(out, eye), bright = dot(facing < 0 ? out * -1 : out, light);
+    float4 &colour = layers[met++];
+    colour = plus(make_float4(0, 0, 0, 0), 0.05f, paint);
+    if (bright > 0 && !shaded(p, light, lamp, shift)) {
+      const float shine = 0.8f * powf(__saturatef(dot(facing < 0 ? out * -1 : out, unit(eye + light))), 50.0f);
+      colour = plus(plus(colour, 0.3f * min(bright, 1.0f), paint), shine, make_float4(1, 1, 1, 0));
+    }
+    ray.way = unit(out * (2 * facing) - eye), ray.from = ray.way * 0.0001f + p;
+  }
+  while (--met > 0) layers[met - 1] = plus(layers[met - 1], 0.8f, layers[met]);
+  const float4 c = layers[0];
+  *pixel += byte_of(c.x) | byte_of(c.y) << 8 | byte_of(c.z) << 16 | byte_of(c.w) << 24;
 }
 static void ray() {
   const int w = 64, h = 64;
@@ -657,7 +653,7 @@ static void ray() {
   float4 view[3] = {{0, 0, -1, 0}, {0, 1, 0, 0.5f}, {1, 0, 0, 2}};
   cudaMemcpyToSymbol(things, scene, sizeof scene), cudaMemcpyToSymbol(camera, view, sizeof view);
   unsigned *picture = device<unsigned>(nullptr, w * h), *got;
-  ilp_ray<<<dim3(w / 16, h / 8), dim3(16, 8)>>>(picture, nullptr, w, h, 0.0f, 1.57f); got = host(picture, w * h); typedef double V[3];
+  ilp_ray<<<dim3(w / 16, h / 8), dim3(16, 8)>>>(w, h, 1.57f, 0.0f, picture); got = host(picture, w * h); typedef double V[3];
   auto dots = [](const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; };
   auto meets = [&](const Thing &o, const double *p, const double *d) {
     if (o.plane) return std::fabs(d[1]) < 1e-4 ? 0 : std::fmax(0, (o.at.y - p[1]) / d[1]);

@@ -1,32 +1,39 @@
-// The kernels of the Slate and ARCS 2018 papers, written from their algorithms: tiles, blocks and work per thread as in the public programs.
+// Kernels of the Slate and ARCS papers of 2018: our own programs of the published algorithms; blocks, tiles and accesses per thread as in the public ones (CUDA samples, Rodinia, Parboil, SHOC).
 #include "check.h"
 #include <vector>
 using std::vector;
 
-// Black-Scholes prices in closed form, two options per thread.
-__device__ float normal_below(float d) {
-  const float a1 = 0.31938153f, a2 = -0.356563782f, a3 = 1.781477937f, a4 = -1.821255978f, a5 = 1.330274429f;
-  float k = __fdividef(1.0f, 1.0f + 0.2316419f * fabsf(d));
-  float tail = 0.39894228040143267794f * __expf(-0.5f * d * d) * (k * (a1 + k * (a2 + k * (a3 + k * (a4 + k * a5)))));
-  return d > 0 ? 1.0f - tail : tail;
+// Black-Scholes prices in closed form, two options per thread; the normal distribution by the polynomial 26.2.17 of Abramowitz and Stegun.
+struct market {
+  float volatility, rate;
+};
+struct quote {
+  float put, call;
+};
+__device__ __forceinline__ float horner(float, float last) { return last; }
+template <typename... Terms> __device__ __forceinline__ float horner(float at, float first, Terms... others) { return fmaf(horner(at, others...), at, first); }
+__device__ __forceinline__ float normal_above(float distance) {
+  const float at = __fdividef(1.0f, fmaf(fabsf(distance), 0.2316419f, 1.0f));
+  const float series = horner(at, 0.0f, 0.31938153f, -0.356563782f, 1.781477937f, -1.821255978f, 1.330274429f), tail = series * (__expf(distance * distance * -0.5f) * 0.39894228040143267794f);
+  return distance > 0 ? tail : 1.0f - tail;
 }
-__device__ void price(float &call, float &put, float s, float x, float t, float r, float v) {
-  float root = __fdividef(1.0f, rsqrtf(t));
-  float d1 = __fdividef(__logf(s / x) + (r + 0.5f * v * v) * t, v * root), d2 = d1 - v * root;
-  float n1 = normal_below(d1), n2 = normal_below(d2), discount = __expf(-r * t);
-  call = s * n1 - x * discount * n2;
-  put = x * discount * (1.0f - n2) - s * (1.0f - n1);
+__device__ __forceinline__ quote quoted(market m, float years, float strike, float stock) {
+  const float spread = m.volatility * __fdividef(1.0f, rsqrtf(years)), owed = strike * __expf(years * -m.rate);
+  const float trend = years * fmaf(m.volatility * m.volatility, 0.5f, m.rate);
+  const float high = __fdividef(trend + __logf(stock / strike), spread);
+  const float kept = normal_above(high) * stock, spared = normal_above(high - spread) * owed;
+  return {spared - kept, (stock - kept) - (owed - spared)};
 }
 __global__ void __launch_bounds__(128)
-    black_scholes(float2 *__restrict__ call, float2 *__restrict__ put, const float2 *__restrict__ stock, const float2 *__restrict__ strike,
-                  const float2 *__restrict__ years, float rate, float volatility, int options) {
-  int i = blockDim.x * blockIdx.x + threadIdx.x;
-  if (i >= options / 2) return;
-  float c0, c1, p0, p1;
-  price(c0, p0, stock[i].x, strike[i].x, years[i].x, rate, volatility);
-  price(c1, p1, stock[i].y, strike[i].y, years[i].y, rate, volatility);
-  call[i] = make_float2(c0, c1);
-  put[i] = make_float2(p0, p1);
+    black_scholes(market m, int pairs, const float2 *__restrict__ years, const float2 *__restrict__ strikes, const float2 *__restrict__ stocks,
+                  float2 *__restrict__ puts, float2 *__restrict__ calls) {
+  const int pair = threadIdx.x + blockIdx.x * blockDim.x;
+  if (pair < pairs) {
+    const float2 t = years[pair], x = strikes[pair], s = stocks[pair];
+    const quote even = quoted(m, t.x, x.x, s.x), odd = quoted(m, t.y, x.y, s.y);
+    puts[pair] = {even.put, odd.put};
+    calls[pair] = {even.call, odd.call};
+  }
 }
 void check_black_scholes() {
   const int n = 128 * 2 * 12 - 40;
@@ -34,7 +41,7 @@ void check_black_scholes() {
   vector<float> s(n), x(n), t(n);
   for (int i = 0; i < n; i++) s[i] = 17.5f + 12.5f * real(i), x[i] = 50.5f + 49.5f * real(i + n), t[i] = 5.125f + 4.875f * real(i + 2 * n);
   float *c = device<float>(nullptr, n), *p = device<float>(nullptr, n), *ds = device(s.data(), n), *dx = device(x.data(), n), *dt = device(t.data(), n);
-  black_scholes<<<(n / 2 + 127) / 128, 128>>>((float2 *)c, (float2 *)p, (float2 *)ds, (float2 *)dx, (float2 *)dt, rate, volatility, n);
+  black_scholes<<<(n / 2 + 127) / 128, 128>>>({volatility, rate}, n / 2, (float2 *)dt, (float2 *)dx, (float2 *)ds, (float2 *)p, (float2 *)c);
   float *calls = host(c, n), *puts = host(p, n);
   for (int i = 0; i < n; i++) {
     double sigma = volatility * std::sqrt(double(t[i])), d1 = (std::log(double(s[i]) / x[i]) + rate * double(t[i])) / sigma + sigma / 2;
@@ -47,15 +54,17 @@ void check_black_scholes() {
 // Quasirandom numbers: a row of threads per dimension, a direction number per set bit of the position.
 const int dimensions = 3, resolution = 31;
 __constant__ unsigned directions[dimensions][resolution];
-__global__ void quasirandom(float *out, unsigned seed, unsigned count) {
-  const unsigned *mine = &directions[threadIdx.y][0];
-  unsigned first = __umul24(blockDim.x, blockIdx.x) + threadIdx.x, stride = __umul24(blockDim.x, gridDim.x);
-  for (unsigned position = first; position < count; position += stride) {
-    unsigned sum = 0, bits = seed + position;
-    for (int bit = 0; bit < resolution; bit++, bits >>= 1)
-      if (bits & 1) sum ^= mine[bit];
-    out[__umul24(threadIdx.y, count) + position] = (float)(sum + 1) * (1.0f / (float)0x80000001u);
-  }
+__device__ __forceinline__ unsigned scrambled(unsigned dimension, unsigned position) {
+  unsigned mixed = 0;
+  for (int bit = 0; bit < resolution; bit++)
+    if (position >> bit & 1) mixed ^= directions[dimension][bit];
+  return mixed;
+}
+__global__ void quasirandom(unsigned count, unsigned skipped, float *numbers) {
+  const unsigned step = __umul24(gridDim.x, blockDim.x);
+  unsigned index = threadIdx.x + __umul24(blockIdx.x, blockDim.x);
+  float *to = numbers + (__umul24(count, threadIdx.y) + index);
+  for (; index < count; index += step, to += step) *to = (1.0f / 2147483649.0f) * float(1 + scrambled(threadIdx.y, skipped + index));
 }
 void check_quasirandom() {
   const int n = 128 * 16, seed = 77;
@@ -64,7 +73,7 @@ void check_quasirandom() {
     for (int b = 0; b < resolution; b++) table[d][b] = draw(d * resolution + b) >> 1;
   cudaMemcpyToSymbol(directions, table, sizeof table);
   float *out = device<float>(nullptr, dimensions * n);
-  quasirandom<<<16, dim3(128, dimensions)>>>(out, seed, n);
+  quasirandom<<<16, dim3(128, dimensions)>>>(n, seed, out);
   float *r = host(out, dimensions * n);
   for (int d = 0; d < dimensions; d++)
     for (int i = 0; i < n; i++) {
@@ -74,18 +83,23 @@ void check_quasirandom() {
     }
 }
 
-// Gauss: multipliers of a column, then an update whose x runs down the rows, in blocks of 4 by 4.
-__global__ void gaussian_Fan1(float *m, float *a, int size, int t) {
-  if (threadIdx.x + blockIdx.x * blockDim.x >= size - 1 - t) return;
-  int row = blockDim.x * blockIdx.x + threadIdx.x + t + 1;
-  m[size * row + t] = a[size * row + t] / a[size * t + t];
+// Gauss: the ratios of a column to its pivot, then an update of what is right of and below it, its x running down the rows, in blocks of 4 by 4.
+__device__ __forceinline__ void subtract_multiple(float *from, const float *ratio, const float *of) { *from -= *ratio * *of; }
+__global__ void gaussian_Fan1(int pivot, int n, const float *matrix, float *ratios) {
+  const unsigned below = threadIdx.x + blockDim.x * blockIdx.x + 1;
+  if (below + pivot < n) {
+    const float *corner = matrix + pivot * (n + 1), *entry = corner + below * n;
+    ratios[entry - matrix] = *entry / *corner;
+  }
 }
-__global__ void gaussian_Fan2(float *m, float *a, float *b, int size, int columns, int t) {
-  if (threadIdx.x + blockIdx.x * blockDim.x >= size - 1 - t) return;
-  if (threadIdx.y + blockIdx.y * blockDim.y >= size - t) return;
-  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-  a[size * (x + 1 + t) + (y + t)] -= m[size * (x + 1 + t) + t] * a[size * t + (y + t)];
-  if (y == 0) b[x + 1 + t] -= m[size * (x + 1 + t) + (y + t)] * b[t];
+__global__ void gaussian_Fan2(int pivot, int n, const float *ratios, float *matrix, float *right_side) {
+  const unsigned along = threadIdx.y + blockDim.y * blockIdx.y, row = threadIdx.x + blockDim.x * blockIdx.x + pivot + 1;
+  if (row < n && along + pivot < n) {
+    const float *ratio = ratios + (row * n + pivot);
+    float *upper = matrix + (pivot * n + pivot + along), *lower = matrix + (row * n + pivot + along);
+    subtract_multiple(lower, ratio, upper);
+    if (!along) subtract_multiple(right_side + row, ratio, right_side + pivot);
+  }
 }
 void check_gaussian() {
   const int n = 24;
@@ -97,8 +111,8 @@ void check_gaussian() {
   }
   float *da = device(a.data(), n * n), *db = device(b.data(), n), *dm = device<float>(nullptr, n * n);
   for (int t = 0; t < n - 1; t++) {
-    gaussian_Fan1<<<1, 512>>>(dm, da, n, t);
-    gaussian_Fan2<<<dim3(n / 4, n / 4), dim3(4, 4)>>>(dm, da, db, n, n - t, t);
+    gaussian_Fan1<<<1, 512>>>(t, n, da, dm);
+    gaussian_Fan2<<<dim3(n / 4, n / 4), dim3(4, 4)>>>(t, n, dm, da, db);
   }
   float *ra = host(da, n * n), *rb = host(db, n);
   double x[n];
@@ -110,22 +124,28 @@ void check_gaussian() {
   }
 }
 
-// C = A B through tiles of 16 by 16 in shared memory, an element per thread.
-__global__ void sgemm(float *c, float *a, float *b, int wa, int wb) {
-  const int tile = 16;
-  int bx = blockIdx.x, by = blockIdx.y, tx = threadIdx.x, ty = threadIdx.y;
-  int begin = wa * tile * by, end = begin + wa - 1;
-  float sum = 0;
-  for (int i = begin, j = tile * bx; i <= end; i += tile, j += tile * wb) {
-    __shared__ float as[tile][tile], bs[tile][tile];
-    as[ty][tx] = a[i + wa * ty + tx];
-    bs[ty][tx] = b[j + wb * ty + tx];
-    __syncthreads();
+// A product of matrices: strips of 16 by 16 of both in shared memory, an element per thread.
+const int strip = 16;
+__device__ __forceinline__ float add_products(float sum, const float *across, const float (*down)[strip], unsigned column) {
 #pragma unroll
-    for (int k = 0; k < tile; k++) sum += as[ty][k] * bs[k][tx];
+  for (int k = 0; k < strip; k++) sum = fmaf(across[k], down[k][column], sum);
+  return sum;
+}
+__global__ void sgemm(int depth, int columns, const float *left, const float *right, float *product) {
+  __shared__ float from_right[strip][strip], from_left[strip][strip];
+  const unsigned x = threadIdx.x, y = threadIdx.y, row = blockIdx.y * strip + y, column = blockIdx.x * strip + x;
+  const float *next_left = left + (row * depth + x), *next_right = right + (y * columns + column);
+  float sum = 0;
+  for (int done = 0; done < depth; done += strip) {
+    from_right[y][x] = *next_right;
+    from_left[y][x] = *next_left;
+    next_right += columns * strip;
+    next_left += strip;
+    __syncthreads();
+    sum = add_products(sum, from_left[y], from_right, x);
     __syncthreads();
   }
-  c[wb * tile * by + tile * bx + wb * ty + tx] = sum;
+  product[row * columns + column] = sum;
 }
 void check_sgemm() {
   const int rows = 48, depth = 128, columns = 96;
@@ -133,7 +153,7 @@ void check_sgemm() {
   for (int i = 0; i < rows * depth; i++) a[i] = real(i);
   for (int i = 0; i < depth * columns; i++) b[i] = real(i + 99999);
   float *c = device<float>(nullptr, rows * columns);
-  sgemm<<<dim3(columns / 16, rows / 16), dim3(16, 16)>>>(c, device(a.data(), rows * depth), device(b.data(), depth * columns), depth, columns);
+  sgemm<<<dim3(columns / 16, rows / 16), dim3(strip, strip)>>>(depth, columns, device(a.data(), rows * depth), device(b.data(), depth * columns), c);
   float *r = host(c, rows * columns);
   for (int i = 0; i < rows * columns; i++) {
     double sum = 0;
@@ -142,56 +162,50 @@ void check_sgemm() {
   }
 }
 
-// out = in^T without shared memory, an element per thread in blocks of 16 by 16.
-__global__ void matrix_transpose(float *out, float *in, int width, int height) {
-  const int tile = 16, rows = 16;
-  int x = blockIdx.x * tile + threadIdx.x, y = blockIdx.y * tile + threadIdx.y;
-  int from = x + width * y, to = y + height * x;
-  for (int i = 0; i < tile; i += rows) out[to + i] = in[from + i * width];
+// A transposition without shared memory, an element per thread in blocks of 16 by 16.
+__global__ void matrix_transpose(int height, int width, const float *rows, float *columns) {
+  const int down = threadIdx.y + blockIdx.y * 16, across = threadIdx.x + blockIdx.x * 16;
+  columns[across * height + down] = rows[down * width + across];
 }
 void check_transpose() {
   const int w = 128, h = 64;
   vector<float> a(w * h);
   for (int i = 0; i < w * h; i++) a[i] = real(i);
   float *out = device<float>(nullptr, w * h);
-  matrix_transpose<<<dim3(w / 16, h / 16), dim3(16, 16)>>>(out, device(a.data(), w * h), w, h);
+  matrix_transpose<<<dim3(w / 16, h / 16), dim3(16, 16)>>>(h, w, device(a.data(), w * h), out);
   float *r = host(out, w * h);
   for (int i = 0; i < w * h; i++) expect("transpose", i, r[i % w * h + i / w], a[i], 0);
 }
 
-// Options by binomial lattices: a CTA per option, sixteen nodes of the lattice in a thread's registers.
+// Options by binomial lattices: a CTA per option, sixteen nodes of the lattice in a thread's registers, the first node of the next thread through shared memory.
 const int steps = 2048, lattice_threads = 128, part = steps / lattice_threads, options_limit = 1024;
 struct lattice {
-  float stock, strike, drift, up, down;
+  float drift, down, up, strike, stock;
 };
 __constant__ lattice lattices[options_limit];
 __device__ float lattice_values[options_limit];
-__device__ float at_expiry(float stock, float strike, float drift, int i) {
-  float gain = stock * __expf(drift * (2.0f * i - steps)) - strike;
-  return gain > 0 ? gain : 0;
+__device__ __forceinline__ float payoff(const lattice &o, int node) { return fmaxf(fmaf(o.stock, __expf(o.drift * (2.0f * node - steps)), -o.strike), 0.0f); }
+__device__ __forceinline__ void step_back(const lattice &o, float (&nodes)[part + 1]) {
+#pragma unroll
+  for (int lower = 0, upper = 1; lower < part; lower = upper++) nodes[lower] = fmaf(o.up, nodes[upper], o.down * nodes[lower]);
 }
 __global__ void binomial_options() {
-  __shared__ float border[lattice_threads + 1];
-  const int thread = threadIdx.x;
-  const float stock = lattices[blockIdx.x].stock, strike = lattices[blockIdx.x].strike, drift = lattices[blockIdx.x].drift;
-  const float up = lattices[blockIdx.x].up, down = lattices[blockIdx.x].down;
-  float value[part + 1];
+  __shared__ float firsts[lattice_threads + 1];
+  const lattice o = lattices[blockIdx.x];
+  const int mine = threadIdx.x, lowest = mine * part;
+  float nodes[part + 1];
+  if (mine + 1 == lattice_threads) firsts[mine + 1] = payoff(o, steps);
 #pragma unroll
-  for (int i = 0; i < part; i++) value[i] = at_expiry(stock, strike, drift, thread * part + i);
-  if (thread == 0) border[lattice_threads] = at_expiry(stock, strike, drift, steps);
-  int last = max(0, thread * part - 1);
+  for (int k = 0; k < part; k++) nodes[k] = payoff(o, lowest + k);
 #pragma unroll 16
-  for (int i = steps; i > 0; i--) {
-    border[thread] = value[0];
+  for (int level = 0; level < steps; level++) {
+    firsts[mine] = nodes[0];
     __syncthreads();
-    value[part] = border[thread + 1];
+    nodes[part] = firsts[mine + 1];
     __syncthreads();
-    if (i > last) {
-#pragma unroll
-      for (int j = 0; j < part; j++) value[j] = up * value[j + 1] + down * value[j];
-    }
+    if (lowest + level <= steps) step_back(o, nodes);
   }
-  if (thread == 0) lattice_values[blockIdx.x] = value[0];
+  if (mine == 0) lattice_values[blockIdx.x] = nodes[0];
 }
 void check_binomial() {
   const int n = 3;
@@ -199,7 +213,7 @@ void check_binomial() {
   for (int i = 0; i < n; i++) {
     double years = 2 + 1.5 * real(i), rate = 0.06, step = years / steps, drift = 0.10 * std::sqrt(step);
     double rise = (std::exp(rate * step) - std::exp(-drift)) / (std::exp(drift) - std::exp(-drift)), discount = std::exp(-rate * step);
-    o[i] = {17.5f + 12.5f * real(i + 50), 15 + 10 * real(i + 70), float(drift), float(rise * discount), float((1 - rise) * discount)};
+    o[i] = {float(drift), float((1 - rise) * discount), float(rise * discount), 15 + 10 * real(i + 70), 17.5f + 12.5f * real(i + 50)};
   }
   cudaMemcpyToSymbol(lattices, o, sizeof o);
   binomial_options<<<n, lattice_threads>>>();
@@ -214,56 +228,52 @@ void check_binomial() {
   }
 }
 
-// A step of finite differences in 3-D, radius 4: columns of 32 by 16 threads walk through the planes, a tile with halo in shared memory.
-const int radius = 4, fd_x = 32, fd_y = 16;
+// A step of finite differences in 3-D, radius 4: columns of 32 by 16 threads walk through the planes, nine values of a column in registers, a plane with halo in shared memory.
+const int radius = 4, span = 2 * radius + 1, fd_x = 32, fd_y = 16;
 __constant__ float stencil[radius + 1];
-__global__ void fdtd3d(float *out, const float *in, const int dimx, const int dimy, const int dimz) {
-  __shared__ float tile[fd_y + 2 * radius][fd_x + 2 * radius];
-  bool reads = true, writes = true;
-  const int gx = blockIdx.x * blockDim.x + threadIdx.x, gy = blockIdx.y * blockDim.y + threadIdx.y;
-  const int lx = threadIdx.x, ly = threadIdx.y, workx = blockDim.x, worky = blockDim.y;
-  const int row = dimx + 2 * radius, plane = row * (dimy + 2 * radius), tx = lx + radius, ty = ly + radius;
-  int from = radius * row + radius + gy * row + gx, to = 0;
-  float ahead[radius], behind[radius], here;
-  if (gx >= dimx + radius || gy >= dimy + radius) reads = false;
-  if (gx >= dimx || gy >= dimy) writes = false;
-  for (int i = radius - 2; i >= 0; i--) {
-    if (reads) behind[i] = in[from];
-    from += plane;
+typedef float halo_tile[fd_y + 2 * radius][fd_x + 2 * radius];
+__device__ __forceinline__ void slide(float (&column)[span]) {
+#pragma unroll
+  for (int k = 1; k < span; k++) column[k - 1] = column[k];
+}
+__device__ __forceinline__ float weighted(const float (&column)[span], const halo_tile &plane, int y, int x) {
+  float sum = column[radius] * stencil[0];
+#pragma unroll
+  for (int far = 1; far <= radius; far++) {
+    const float across = plane[y][x - far] + plane[y][x + far], along = plane[y - far][x] + plane[y + far][x];
+    sum = fmaf(stencil[far], column[radius - far] + column[radius + far] + across + along, sum);
   }
-  if (reads) here = in[from];
-  to = from;
-  from += plane;
-  for (int i = 0; i < radius; i++) {
-    if (reads) ahead[i] = in[from];
-    from += plane;
-  }
+  return sum;
+}
+__global__ void fdtd3d(int width, int height, int depth, const float *in, float *out) {
+  __shared__ halo_tile plane;
+  const int x = threadIdx.x + radius, y = threadIdx.y + radius, column_x = blockIdx.x * blockDim.x + x, column_y = blockIdx.y * blockDim.y + y;
+  const int pitch = width + 2 * radius, area = pitch * (height + 2 * radius);
+  const bool inside = column_x < width + radius && column_y < height + radius, loads = column_x < width + 2 * radius && column_y < height + 2 * radius;
+  int at = column_y * pitch + column_x, next = at;
+  float column[span];
+#pragma unroll
+  for (int k = 1; k < span; k++, next += area)
+    if (loads) column[k] = in[next];
+  at += (radius - 1) * area;
 #pragma unroll 9
-  for (int z = 0; z < dimz; z++) {
-    for (int i = radius - 1; i > 0; i--) behind[i] = behind[i - 1];
-    behind[0] = here;
-    here = ahead[0];
-#pragma unroll 4
-    for (int i = 0; i < radius - 1; i++) ahead[i] = ahead[i + 1];
-    if (reads) ahead[radius - 1] = in[from];
-    from += plane;
-    to += plane;
+  for (int z = 0; z < depth; z++, next += area) {
+    slide(column);
+    if (loads) column[span - 1] = in[next];
+    at += area;
     __syncthreads();
-    if (ly < radius) {
-      tile[ly][tx] = in[to - radius * row];
-      tile[ly + worky + radius][tx] = in[to + worky * row];
+    if (threadIdx.x < radius) {
+      plane[y][x - radius] = in[at - radius];
+      plane[y][x + blockDim.x] = in[at + blockDim.x];
     }
-    if (lx < radius) {
-      tile[ty][lx] = in[to - radius];
-      tile[ty][lx + workx + radius] = in[to + workx];
+    if (threadIdx.y < radius) {
+      plane[y - radius][x] = in[at - pitch * radius];
+      plane[y + blockDim.y][x] = in[at + pitch * int(blockDim.y)];
     }
-    tile[ty][tx] = here;
+    plane[y][x] = column[radius];
     __syncthreads();
-    float value = stencil[0] * here;
-#pragma unroll 4
-    for (int i = 1; i <= radius; i++)
-      value += stencil[i] * (ahead[i - 1] + behind[i - 1] + tile[ty - i][tx] + tile[ty + i][tx] + tile[ty][tx - i] + tile[ty][tx + i]);
-    if (writes) out[to] = value;
+    const float sum = weighted(column, plane, y, x);
+    if (inside) out[at] = sum;
   }
 }
 void check_fdtd3d() {
@@ -274,7 +284,7 @@ void check_fdtd3d() {
   for (int i = 0; i <= radius; i++) c[i] = 0.1f + real(i) / 50;
   cudaMemcpyToSymbol(stencil, c, sizeof c);
   float *out = device<float>(nullptr, n + pad);
-  fdtd3d<<<dim3(x / fd_x, y / fd_y), dim3(fd_x, fd_y)>>>(out + pad, device(a.data(), n + pad) + pad, x, y, z);
+  fdtd3d<<<dim3(x / fd_x, y / fd_y), dim3(fd_x, fd_y)>>>(x, y, z, device(a.data(), n + pad) + pad, out + pad);
   float *r = host(out, n + pad);
   for (int k = 0; k < z; k++)
     for (int j = 0; j < y; j++)
@@ -291,45 +301,41 @@ void check_fdtd3d() {
 struct alignas(16) body {
   double x, y, z, w;
 };
-struct vector3 {
+struct pull {
   double x, y, z;
+  __device__ __forceinline__ void add(const body &by, const body &on);
 };
 __constant__ double softening;
-__device__ vector3 attract(vector3 a, body i, body j) {
-  vector3 r = {j.x - i.x, j.y - i.y, j.z - i.z};
-  double square = r.x * r.x + r.y * r.y + r.z * r.z;
-  square += softening;
-  double inverse = rsqrt(square), cube = inverse * inverse * inverse, s = j.w * cube;
-  a.x += r.x * s;
-  a.y += r.y * s;
-  a.z += r.z * s;
-  return a;
+__device__ __forceinline__ void pull::add(const body &by, const body &on) {
+  const double dx = by.x - on.x, dy = by.y - on.y, dz = by.z - on.z, inverse = rsqrt(dx * dx + dy * dy + dz * dz + softening);
+  const double strength = inverse * inverse * inverse * by.w;
+  x = fma(strength, dx, x);
+  y = fma(strength, dy, y);
+  z = fma(strength, dz, z);
 }
-__global__ void nbody(body *__restrict__ after, body *__restrict__ before, body *velocity, unsigned offset, unsigned bodies, float dt, float damping, int tiles) {
-  extern __shared__ body shared[];
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= bodies) return;
-  body mine = before[offset + i];
-  vector3 a = {0, 0, 0};
-  for (int tile = 0; tile < tiles; tile++) {
-    shared[threadIdx.x] = before[tile * blockDim.x + threadIdx.x];
+__device__ __forceinline__ void advance(double &place, double &speed, double acceleration, float dt, float damping) {
+  speed = fma(acceleration, double(dt), speed) * damping;
+  place = fma(speed, double(dt), place);
+}
+__global__ void nbody(int tiles, float damping, float dt, const body *__restrict__ before, body *velocities, body *__restrict__ after) {
+  extern __shared__ body others[];
+  const unsigned self = threadIdx.x + blockDim.x * blockIdx.x;
+  const body *next = before + threadIdx.x;
+  body mine = before[self];
+  pull sum = {};
+  for (; tiles > 0; tiles--, next += blockDim.x) {
+    others[threadIdx.x] = *next;
     __syncthreads();
 #pragma unroll 128
-    for (unsigned k = 0; k < blockDim.x; k++) a = attract(a, mine, shared[k]);
+    for (unsigned k = 0; k < blockDim.x; k++) sum.add(others[k], mine);
     __syncthreads();
   }
-  body v = velocity[offset + i];
-  v.x += a.x * dt;
-  v.y += a.y * dt;
-  v.z += a.z * dt;
-  v.x *= damping;
-  v.y *= damping;
-  v.z *= damping;
-  mine.x += v.x * dt;
-  mine.y += v.y * dt;
-  mine.z += v.z * dt;
-  after[offset + i] = mine;
-  velocity[offset + i] = v;
+  body speed = velocities[self];
+  advance(mine.x, speed.x, sum.x, dt, damping);
+  advance(mine.y, speed.y, sum.y, dt, damping);
+  advance(mine.z, speed.z, sum.z, dt, damping);
+  velocities[self] = speed;
+  after[self] = mine;
 }
 void check_nbody() {
   const int block = 256, n = 2 * block;
@@ -342,7 +348,7 @@ void check_nbody() {
   }
   cudaMemcpyToSymbol(softening, &soft, sizeof soft);
   body *after = device<body>(nullptr, n), *dv = device(v.data(), n);
-  nbody<<<n / block, block, block * sizeof(body)>>>(after, device(p.data(), n), dv, 0, n, dt, damping, n / block);
+  nbody<<<n / block, block, block * sizeof(body)>>>(n / block, damping, dt, device(p.data(), n), dv, after);
   body *rp = host(after, n), *rv = host(dv, n);
   for (int i = 0; i < n; i++) {
     double a[3] = {};
@@ -363,52 +369,52 @@ __constant__ float bounds[bins + 1];
 struct point {
   float x, y, z;
 };
-__global__ void tpacf(unsigned long *out, float *all_x, float *all_y, float *all_z, int sets, int elements) {
-  unsigned bx = blockIdx.x, thread = threadIdx.x;
-  bool self = bx < sets + 1;
-  __shared__ point data[tp_block];
-  __shared__ unsigned counts[bins][copies];
-  for (unsigned w = 0; w < bins * copies; w += tp_block)
-    if (w + thread < bins * copies) counts[(w + thread) / copies][(w + thread) % copies] = 0;
-  float *data_x, *data_y, *data_z, *random_x, *random_y, *random_z;
-  if (!self) {
-    data_x = all_x, data_y = all_y, data_z = all_z;
-    random_x = all_x + elements * (bx - sets), random_y = all_y + elements * (bx - sets), random_z = all_z + elements * (bx - sets);
-  } else {
-    random_x = all_x + elements * bx, random_y = all_y + elements * bx, random_z = all_z + elements * bx;
-    data_x = random_x, data_y = random_y, data_z = random_z;
-  }
-  for (unsigned i = 0; i < elements; i += tp_block) {
-    __syncthreads();
-    if (thread + i < elements) data[thread] = {data_x[thread + i], data_y[thread + i], data_z[thread + i]};
-    __syncthreads();
-    for (unsigned j = self ? i + 1 : 0; j < elements; j += tp_block) {
-      float x, y, z;
-      if (thread + j < elements) x = random_x[thread + j], y = random_y[thread + j], z = random_z[thread + j];
-      for (unsigned k = 0; k < tp_block && k + i < elements; k++) {
-        float cosine = data[k].x * x + data[k].y * y + data[k].z * z;
-        unsigned low = 0, high = bins;
-        while (high > low + 1) {
-          unsigned middle = (low + high) / 2;
-          if (cosine >= bounds[middle]) high = middle;
-          else low = middle;
-        }
-        if (cosine < bounds[low] && cosine >= bounds[high] && (!self || thread + j > i + k) && thread + j < elements)
-          atomicAdd(&counts[high - 1][thread / 2], 1u);
-      }
-    }
-  }
-  unsigned copy = thread & (copies / 2 - 1), bin = thread / (copies / 2);
-  for (unsigned offset = copies / 2; offset > 0; offset >>= 1)
-    for (unsigned base = 0; base < bins; base += tp_block / (copies / 2)) {
+struct sky {
+  const float *x, *y, *z;
+  __device__ __forceinline__ point operator[](unsigned i) const { return {x[i], y[i], z[i]}; }
+  __device__ __forceinline__ sky from(unsigned i) const { return {x + i, y + i, z + i}; }
+};
+__device__ __forceinline__ unsigned bin_of(float cosine) {
+  unsigned at = 0, past = bins;
+  for (unsigned middle = bins / 2; middle != at; middle = (at + past) / 2)
+    if (cosine < bounds[middle]) at = middle;
+    else past = middle;
+  return at;
+}
+__device__ __forceinline__ void add_up(unsigned (*counts)[copies]) {
+  const unsigned lanes = copies / 2, lane = threadIdx.x % lanes;
+  for (unsigned half = lanes; half; half /= 2)
+    for (unsigned bin = threadIdx.x / lanes, turn = 0; turn < bins; turn += tp_block / lanes, bin += tp_block / lanes) {
       __syncthreads();
-      if (copy < offset && base + bin < bins) {
-        unsigned long sum = counts[base + bin][copy] + counts[base + bin][copy + offset];
-        counts[base + bin][copy] = sum;
-      }
+      if (bin < bins && lane < half) counts[bin][lane] += counts[bin][lane + half];
     }
   __syncthreads();
-  if (thread < bins) out[bins * bx + thread] = counts[thread][0];
+}
+__global__ void tpacf(unsigned size, unsigned sets, sky points, unsigned long *histograms) {
+  __shared__ unsigned counts[bins][copies];
+  __shared__ point held[tp_block];
+  const unsigned me = threadIdx.x;
+  for (unsigned *zero = counts[0] + me; zero < counts[bins]; zero += tp_block) *zero = 0;
+  const bool alone = blockIdx.x <= sets;
+  const sky second = points.from(size * (alone ? blockIdx.x : blockIdx.x - sets)), first = alone ? second : points;
+  for (unsigned base = 0; base < size; base += tp_block) {
+    const unsigned here = min(tp_block, size - base);
+    __syncthreads();
+    if (me < here) held[me] = first[base + me];
+    __syncthreads();
+    for (unsigned other = me + (alone ? base + 1 : 0), ahead = other - me; ahead < size; other += tp_block, ahead += tp_block) {
+      const bool exists = other < size;
+      point mine;
+      if (exists) mine = second[other];
+      for (unsigned k = 0; k < here; k++) {
+        const float cosine = fmaf(held[k].z, mine.z, fmaf(held[k].y, mine.y, held[k].x * mine.x));
+        const unsigned bin = bin_of(cosine);
+        if (exists && (base + k < other || !alone) && bounds[bin + 1] <= cosine && bounds[bin] > cosine) atomicAdd(counts[bin] + me / 2, 1u);
+      }
+    }
+  }
+  add_up(counts);
+  if (me < bins) histograms[blockIdx.x * bins + me] = counts[me][0];
 }
 void check_tpacf() {
   const int sets = 1, n = 512, total = n * (sets + 1), blocks = 2 * sets + 1;
@@ -421,7 +427,7 @@ void check_tpacf() {
   }
   cudaMemcpyToSymbol(bounds, bound, sizeof bound);
   unsigned long *out = device<unsigned long>(nullptr, bins * blocks);
-  tpacf<<<blocks, tp_block>>>(out, device(p[0].data(), total), device(p[1].data(), total), device(p[2].data(), total), sets, n);
+  tpacf<<<blocks, tp_block>>>(n, sets, {device(p[0].data(), total), device(p[1].data(), total), device(p[2].data(), total)}, out);
   unsigned long *r = host(out, bins * blocks);
   for (int b = 0; b < blocks; b++) {
     const bool self = b <= sets;
@@ -441,80 +447,52 @@ const int particles = 100, lava_threads = 128;
 struct particle {
   double v, x, y, z;
 };
-struct neighbour {
-  int x, y, z, number;
-  long offset;
-};
 struct box {
-  int x, y, z, number;
-  long offset;
-  int count;
-  neighbour around[26];
+  int first, neighbours, near[26];
 };
-struct lava_par {
-  double alpha;
-};
-struct lava_dim {
-  long boxes;
-};
-__device__ double dot(const particle &a, const particle &b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-__global__ void lavamd(lava_par par, lava_dim dim, box *boxes, particle *position, double *charge, particle *force) {
-  int bx = blockIdx.x, tx = threadIdx.x, w = tx;
-  if (bx >= dim.boxes) return;
-  double a2 = 2.0 * par.alpha * par.alpha;
-  __shared__ particle mine[particles], theirs[particles];
-  __shared__ double charges[particles];
-  int first = boxes[bx].offset;
-  particle *ra = &position[first], *fa = &force[first];
-  while (w < particles) {
-    mine[w] = ra[w];
-    w += lava_threads;
-  }
-  w = tx;
-  __syncthreads();
-  for (int k = 0; k < 1 + boxes[bx].count; k++) {
-    int other = k == 0 ? bx : boxes[bx].around[k - 1].number, start = boxes[other].offset;
-    particle *rb = &position[start];
-    double *qb = &charge[start];
-    while (w < particles) {
-      theirs[w] = rb[w];
-      charges[w] = qb[w];
-      w += lava_threads;
-    }
-    w = tx;
+__device__ __forceinline__ void interact(particle &sum, const particle &on, const particle &by, double charge, double decay) {
+  const double closeness = on.z * by.z + on.y * by.y + on.x * by.x, kernel = exp(decay * (closeness - (on.v + by.v))), slope = kernel + kernel;
+  sum.x = fma(charge, slope * (on.x - by.x), sum.x);
+  sum.y = fma(charge, slope * (on.y - by.y), sum.y);
+  sum.z = fma(charge, slope * (on.z - by.z), sum.z);
+  sum.v = fma(charge, kernel, sum.v);
+}
+__global__ void lavamd(double alpha, const box *boxes, const double *charges, const particle *all, particle *forces) {
+  __shared__ double their_charges[particles];
+  __shared__ particle theirs[particles], ours[particles];
+  const box &home = boxes[blockIdx.x];
+  const int me = threadIdx.x, self = home.first + me;
+  const bool active = me < particles;
+  const double decay = alpha * alpha * 2.0;
+  if (active) ours[me] = all[self];
+  for (int turn = -1; turn < home.neighbours; turn++) {
+    const int source = me + (turn < 0 ? home.first : boxes[home.near[turn]].first);
     __syncthreads();
-    while (w < particles) {
-      for (int j = 0; j < particles; j++) {
-        double r2 = mine[w].v + theirs[j].v - dot(mine[w], theirs[j]);
-        double u2 = a2 * r2, vij = exp(-u2), fs = 2 * vij;
-        double dx = mine[w].x - theirs[j].x, dy = mine[w].y - theirs[j].y, dz = mine[w].z - theirs[j].z;
-        double fx = fs * dx, fy = fs * dy, fz = fs * dz;
-        fa[w].v += charges[j] * vij;
-        fa[w].x += charges[j] * fx;
-        fa[w].y += charges[j] * fy;
-        fa[w].z += charges[j] * fz;
-      }
-      w += lava_threads;
+    if (active) {
+      their_charges[me] = charges[source];
+      theirs[me] = all[source];
     }
-    w = tx;
     __syncthreads();
+    if (active) {
+      particle sum = forces[self];
+      for (int k = 0; k < particles; k++) interact(sum, ours[me], theirs[k], their_charges[k], decay);
+      forces[self] = sum;
+    }
   }
 }
 void check_lavamd() {
   const int side = 2, count = side * side * side, n = count * particles;
   vector<box> b(count);
   for (int i = 0; i < count; i++) {
-    b[i].x = i % side, b[i].y = i / side % side, b[i].z = i / side / side, b[i].number = i, b[i].offset = i * particles, b[i].count = 0;
+    b[i].first = i * particles, b[i].neighbours = 0;
     for (int j = 0; j < count; j++)
-      if (j != i) b[i].around[b[i].count++] = {j % side, j / side % side, j / side / side, j, j * particles};
+      if (j != i) b[i].near[b[i].neighbours++] = j;
   }
   vector<particle> p(n);
   vector<double> q(n);
   for (int i = 0; i < n; i++) p[i] = {0.55 + real(5 * i) / 2.2, 0.55 + real(5 * i + 1) / 2.2, 0.55 + real(5 * i + 2) / 2.2, 0.55 + real(5 * i + 3) / 2.2}, q[i] = 0.55 + real(5 * i + 4) / 2.2;
   particle *force = device<particle>(nullptr, n);
-  lava_par par = {0.5};
-  lava_dim dim = {count};
-  lavamd<<<count, lava_threads>>>(par, dim, device(b.data(), count), device(p.data(), n), device(q.data(), n), force);
+  lavamd<<<count, lava_threads>>>(0.5, device(b.data(), count), device(q.data(), n), device(p.data(), n), force);
   particle *r = host(force, n);
   for (int i = 0; i < n; i += 7) {
     double sum[4] = {};
@@ -545,18 +523,21 @@ template <int i> __device__ unsigned md5_word(unsigned w0, unsigned w1, unsigned
   const int at = (i < 16 ? i : i < 32 ? 5 * i + 1 : i < 48 ? 3 * i + 5 : 7 * i) % 16;
   return at == 0 ? w0 : at == 1 ? w1 : at == 14 ? bits : 0;
 }
-__device__ void md5_short(const unsigned *words, unsigned length, unsigned *digest) {
-  unsigned a = 0x67452301, b = 0xefcdab89, c = 0x98badcfe, d = 0x10325476, bits = 8 * length, w0 = words[0], w1 = words[1];
-  switch (length) {
-  case 0: w0 |= 0x80; break;
-  case 1: w0 |= 0x8000; break;
-  case 2: w0 |= 0x800000; break;
-  case 3: w0 |= 0x80000000; break;
-  case 4: w1 |= 0x80; break;
-  case 5: w1 |= 0x8000; break;
-  case 6: w1 |= 0x800000; break;
-  case 7: w1 |= 0x80000000; break;
-  }
+struct key64 {
+  unsigned low, high;
+};
+struct md5_state {
+  unsigned a, b, c, d;
+  __device__ __forceinline__ bool operator==(const md5_state &o) const { return a == o.a && b == o.b && c == o.c && d == o.d; }
+};
+struct finding {
+  int index;
+  key64 key;
+  md5_state digest;
+};
+__device__ __forceinline__ md5_state md5_short(key64 key, unsigned length) {
+  const unsigned end = 0x80u << 8 * (length % 4), bits = 8 * length, w0 = length < 4 ? key.low | end : key.low, w1 = length < 4 ? key.high : key.high | end;
+  unsigned a = 0x67452301, b = 0xefcdab89, c = 0x98badcfe, d = 0x10325476;
   MD5_FOUR(0, 0xd76aa478u, 0xe8c7b756u, 0x242070dbu, 0xc1bdceeeu)
   MD5_FOUR(4, 0xf57c0fafu, 0x4787c62au, 0xa8304613u, 0xfd469501u)
   MD5_FOUR(8, 0x698098d8u, 0x8b44f7afu, 0xffff5bb1u, 0x895cd7beu)
@@ -573,26 +554,23 @@ __device__ void md5_short(const unsigned *words, unsigned length, unsigned *dige
   MD5_FOUR(52, 0x655b59c3u, 0x8f0ccc92u, 0xffeff47du, 0x85845dd1u)
   MD5_FOUR(56, 0x6fa87e4fu, 0xfe2ce6e0u, 0xa3014314u, 0x4e0811a1u)
   MD5_FOUR(60, 0xf7537e82u, 0xbd3af235u, 0x2ad7d2bbu, 0xeb86d391u)
-  digest[0] = 0x67452301 + a;
-  digest[1] = 0xefcdab89 + b;
-  digest[2] = 0x98badcfe + c;
-  digest[3] = 0x10325476 + d;
+  return {a + 0x67452301, b + 0xefcdab89, c + 0x98badcfe, d + 0x10325476};
 }
-__global__ void md5hash(unsigned d0, unsigned d1, unsigned d2, unsigned d3, int keys, int length, int values, int *index, unsigned char *found, unsigned *digest) {
-  int start = (blockIdx.x * blockDim.x + threadIdx.x) * values;
-  alignas(4) unsigned char key[8] = {};
-  unsigned rest = start;
+__device__ __forceinline__ unsigned four_digits(unsigned &rest, unsigned base) {
+  unsigned word = 0;
 #pragma unroll
-  for (int i = 0; i < 8; i++) key[i] = rest % values, rest /= values;
-  for (int j = 0; j < values && start + j < keys; j++) {
-    unsigned result[4];
-    md5_short((unsigned *)key, length, result);
-    if (result[0] == d0 && result[1] == d1 && result[2] == d2 && result[3] == d3) {
-      *index = start + j;
-      for (int i = 0; i < 8; i++) found[i] = key[i];
-      for (int i = 0; i < 4; i++) digest[i] = result[i];
-    }
-    ++key[0];
+  for (int at = 0; at < 32; at += 8, rest /= base) word |= rest % base << at;
+  return word;
+}
+__global__ void md5hash(md5_state wanted, unsigned length, unsigned values, int keys, finding *result) {
+  const int first = values * (threadIdx.x + blockDim.x * blockIdx.x), end = min(first + int(values), keys);
+  unsigned rest = first;
+  key64 key;
+  key.low = four_digits(rest, values);
+  key.high = four_digits(rest, values);
+  for (int index = first; index < end; index++, key.low++) {
+    const md5_state digest = md5_short(key, length);
+    if (digest == wanted) *result = {index, key, digest};
   }
 }
 void check_md5() {
@@ -614,29 +592,28 @@ void check_md5() {
     s[0] = s[3], s[3] = s[2], s[2] = s[1], s[1] = next;
   }
   for (int i = 0; i < 4; i++) digest[i] = s[i] + start[i];
-  int none = -1, *index = device(&none, 1);
-  unsigned char *key = device<unsigned char>(nullptr, 8);
-  unsigned *result = device<unsigned>(nullptr, 4);
-  md5hash<<<blocks, 384>>>(digest[0], digest[1], digest[2], digest[3], keys, length, values, index, key, result);
-  expect("key's index", 0, *host(index, 1), wanted, 0);
-  unsigned char *k = host(key, 8);
-  for (int i = 0; i < length; i++) expect("key", i, int(k[i]), int(block[i]), 0);
-  for (int i = 0; i < 4; i++) expect("digest", i, host(result, 4)[i], digest[i], 0);
+  const finding none = {-1};
+  finding *result = device(&none, 1);
+  md5hash<<<blocks, 384>>>({digest[0], digest[1], digest[2], digest[3]}, length, values, keys, result);
+  const finding *r = host(result, 1);
+  const unsigned found[] = {r->digest.a, r->digest.b, r->digest.c, r->digest.d};
+  expect("key's index", 0, r->index, wanted, 0);
+  for (int i = 0; i < length; i++) expect("key", i, int((i < 4 ? r->key.low : r->key.high) >> i % 4 * 8 & 255), int(block[i]), 0);
+  for (int i = 0; i < 4; i++) expect("digest", i, found[i], digest[i], 0);
 }
 
 // Resampling of a particle filter: each thread walks through the cumulated weights until it meets its own number.
-__global__ void particle_filter(double *x, double *y, double *cdf, double *u, double *xj, double *yj, int count) {
-  int block = blockIdx.x, i = blockDim.x * block + threadIdx.x;
-  if (i < count) {
-    int index = -1;
-    for (int k = 0; k < count; k++)
-      if (cdf[k] >= u[i]) {
-        index = k;
-        break;
-      }
-    if (index == -1) index = count - 1;
-    xj[i] = x[index];
-    yj[i] = y[index];
+__device__ __forceinline__ int first_reaching(double level, const double *weights, int count) {
+  int at = 0;
+  while (at < count && level > weights[at]) at++;
+  return min(at, count - 1);
+}
+__global__ void particle_filter(int count, const double *levels, const double *weights, const double *x, const double *y, double *new_x, double *new_y) {
+  const int mine = threadIdx.x + blockDim.x * blockIdx.x;
+  if (mine < count) {
+    const int from = first_reaching(levels[mine], weights, count);
+    new_y[mine] = y[from];
+    new_x[mine] = x[from];
   }
 }
 void check_particles() {
@@ -646,7 +623,7 @@ void check_particles() {
   for (int i = 0; i < n; i++) x[i] = real(i), y[i] = real(i + n), sum += 1.1 + real(i + 2 * n), cdf[i] = sum, u[i] = (i + 0.3) / n;
   for (int i = 0; i < n; i++) cdf[i] /= sum;
   double *xj = device<double>(nullptr, n), *yj = device<double>(nullptr, n);
-  particle_filter<<<(n + 127) / 128, 128>>>(device(x.data(), n), device(y.data(), n), device(cdf.data(), n), device(u.data(), n), xj, yj, n);
+  particle_filter<<<(n + 127) / 128, 128>>>(n, device(u.data(), n), device(cdf.data(), n), device(x.data(), n), device(y.data(), n), xj, yj);
   double *rx = host(xj, n), *ry = host(yj, n);
   for (int i = 0, k = 0; i < n; i++) {
     while (k < n - 1 && cdf[k] < u[i]) k++;

@@ -1,4 +1,5 @@
-// Programs for the stand-ins of UGPU's table 2 (models/workloads/ugpu-*.toml), each against the CPU.
+// Kernels of UGPU's table 2 (models/workloads/ugpu-*.toml): our own programs of the published algorithms; blocks, tiles and accesses
+// per thread as in the public ones (CUDA samples, Rodinia, Parboil, ISPASS, Mars). Each is checked against the CPU.
 #include "check.h"
 #include <algorithm>
 #include <vector>
@@ -16,55 +17,60 @@ template <typename T, typename W> void same(const char *what, const T *x, const 
   for (size_t i = 0; i < wanted.size(); i++) expect(what, int(i), W(got[i]), wanted[i], tolerance);
 }
 // ---- ugpu-fwt: a radix-4 pass of the Walsh transform over distant quarters.
-__global__ void ugpu_fwt(float *out, const float *in, int stride) {
-  const int at = blockIdx.x * blockDim.x + threadIdx.x, size = blockDim.x * gridDim.x * 4; const float *from = in + blockIdx.y * size;
-  float *to = out + blockIdx.y * size; int low = at & (stride - 1);
-  int i0 = ((at - low) << 2) + low, i1 = i0 + stride, i2 = i1 + stride, i3 = i2 + stride; float a = from[i0], b = from[i1], c = from[i2], d = from[i3];
-  float e = a + c, f = a - c, g = b + d, h = b - d; to[i0] = e + g, to[i1] = e - g, to[i2] = f + h, to[i3] = f - h;
+__device__ __forceinline__ float2 fold(float a, float b) { return make_float2(a + b, a - b); }
+__global__ void ugpu_fwt(int quarter, const float *in, float *out) {
+  const int t = threadIdx.x + blockDim.x * blockIdx.x, first = t + 3 * (t & -quarter) + 4 * int(blockDim.x * gridDim.x * blockIdx.y);
+  float v[4]; in += first, out += first; for (int k = 0; k < 4; k++) v[k] = in[k * quarter];
+  const float2 even = fold(v[0], v[2]), odd = fold(v[1], v[3]), near = fold(even.x, odd.x), far = fold(even.y, odd.y);
+  out[0] = near.x, out[quarter] = near.y, out[2 * quarter] = far.x, out[3 * quarter] = far.y;
 }
 static void fwt() {
   const int blocks = 16, n = 1024 * blocks; std::vector<float> a = make(n, real); std::vector<double> w(a.begin(), a.end()); float *x = device(a);
-  for (int launch = 0, stride = n / 4; launch < 4; launch++, stride /= 4) ugpu_fwt<<<dim3(blocks, 1), 256>>>(x, x, stride);
+  for (int launch = 0, stride = n / 4; launch < 4; launch++, stride /= 4) ugpu_fwt<<<dim3(blocks, 1), 256>>>(stride, x, x);
   for (int half = n / 2, step = 0; step < 8; half /= 2, step++)
     for (int i = 0; i < n; i++) if (!(i & half)) { double p = w[i], q = w[i + half]; w[i] = p + q, w[i + half] = p - q; }
   same("fwt", x, w, 1e-4);
 }
 // ---- ugpu-srad: gradients and the coefficient of diffusion, a tile of 16 by 16 with its borders in shared memory.
 // The literals are doubles as in the public program, so part of the arithmetic is.
-__global__ void ugpu_srad(float *east, float *west, float *north, float *south, const float *image, float *coefficient, int columns, int rows, float q0) {
-  const int side = 16; int bx = blockIdx.x, by = blockIdx.y, tx = threadIdx.x, ty = threadIdx.y; int corner = columns * side * by + side * bx, here = corner + columns * ty + tx;
-  __shared__ float tile[side][side], result[side][side], up[side][side], down[side][side], right[side][side], left[side][side]; up[ty][tx] = image[corner + tx - columns];
-  down[ty][tx] = image[corner + columns * side + tx];
-  if (by == 0) up[ty][tx] = image[side * bx + tx];
-  else if (by == gridDim.y - 1) down[ty][tx] = image[columns * side * (gridDim.y - 1) + side * bx + columns * (side - 1) + tx];
+struct Heart { float tile[16][16], above[16][16], under[16][16], left[16][16], right[16][16], spread[16][16]; };
+// Differences to the neighbours in x: north, y: south, z: west, w: east; side -1: a leftmost cell of the tile, 1: a rightmost one.
+template <int side> __device__ __forceinline__ float4 srad_slopes(const Heart &h, float me, int row, int column) {
+  const float *cell = &h.tile[row][column]; float4 d;
+  if (row == 0) d.x = h.above[row][column] - me, d.y = cell[16] - me;
+  else if (row == 15) d.x = cell[-16] - me, d.y = h.under[row][column] - me;
+  else d.x = cell[-16] - me, d.y = cell[16] - me;
+  d.z = (side < 0 ? h.left[row][column] : cell[-1]) - me, d.w = (side > 0 ? h.right[row][column] : cell[1]) - me;
+  return d;
+}
+__device__ __forceinline__ float srad_conductance(float4 d, float me, float q0) {
+  const float bend = (d.x + d.y + d.z + d.w) / me, steep = (d.x * d.x + d.y * d.y + d.z * d.z + d.w * d.w) / (me * me), base = 1 + .25 * bend;
+  const float noise = 0.5 * steep - 1.0 / 16.0 * (bend * bend), q = noise / (base * base), excess = (q - q0) / (q0 * (1 + q0)), c = 1.0 / (1.0 + excess);
+  return c < 0 ? 0 : c > 1 ? 1 : c;
+}
+__global__ void ugpu_srad(float q0, int columns, const float *image, float *coefficient, float *north, float *south, float *west, float *east) {
+  __shared__ Heart h; const int row = threadIdx.y, column = threadIdx.x;
+  const float *corner = image + 16 * (columns * int(blockIdx.y) + int(blockIdx.x)), *line = corner + columns * row; float *above = &h.above[row][column], *left = &h.left[row][column]; const int past = 256, last = gridDim.x - 1, lowest = gridDim.y - 1;
+  above[past] = corner[column + 16 * columns], *above = corner[column - columns];
+  if (blockIdx.y == lowest) above[past] = corner[column + 15 * columns];
+  else if (blockIdx.y == 0) *above = corner[column];
   __syncthreads();
-  left[ty][tx] = image[corner + columns * ty - 1]; right[ty][tx] = image[corner + columns * ty + side];
-  if (bx == 0) left[ty][tx] = image[columns * side * by + columns * ty];
-  else if (bx == gridDim.x - 1) right[ty][tx] = image[columns * side * by + side * (gridDim.x - 1) + columns * ty + side - 1];
+  left[past] = line[16], *left = line[-1];
+  if (blockIdx.x == last) left[past] = line[15];
+  else if (blockIdx.x == 0) *left = line[0];
   __syncthreads();
-  tile[ty][tx] = image[here]; __syncthreads();
-  float j = tile[ty][tx], n, s, w, e; const int last = side - 1;
-  if (ty == 0 && tx == 0) n = up[ty][tx] - j, s = tile[ty + 1][tx] - j, w = left[ty][tx] - j, e = tile[ty][tx + 1] - j;
-  else if (ty == 0 && tx == last) n = up[ty][tx] - j, s = tile[ty + 1][tx] - j, w = tile[ty][tx - 1] - j, e = right[ty][tx] - j;
-  else if (ty == last && tx == last) n = tile[ty - 1][tx] - j, s = down[ty][tx] - j, w = tile[ty][tx - 1] - j, e = right[ty][tx] - j;
-  else if (ty == last && tx == 0) n = tile[ty - 1][tx] - j, s = down[ty][tx] - j, w = left[ty][tx] - j, e = tile[ty][tx + 1] - j;
-  else if (ty == 0) n = up[ty][tx] - j, s = tile[ty + 1][tx] - j, w = tile[ty][tx - 1] - j, e = tile[ty][tx + 1] - j;
-  else if (tx == last) n = tile[ty - 1][tx] - j, s = tile[ty + 1][tx] - j, w = tile[ty][tx - 1] - j, e = right[ty][tx] - j;
-  else if (ty == last) n = tile[ty - 1][tx] - j, s = down[ty][tx] - j, w = tile[ty][tx - 1] - j, e = tile[ty][tx + 1] - j;
-  else if (tx == 0) n = tile[ty - 1][tx] - j, s = tile[ty + 1][tx] - j, w = left[ty][tx] - j, e = tile[ty][tx + 1] - j;
-  else n = tile[ty - 1][tx] - j, s = tile[ty + 1][tx] - j, w = tile[ty][tx - 1] - j, e = tile[ty][tx + 1] - j;
-  float g = (n * n + s * s + w * w + e * e) / (j * j), l = (n + s + w + e) / j; float above = 0.5 * g - (1.0 / 16.0) * (l * l), below = 1 + .25 * l;
-  float q = above / (below * below); below = (q - q0) / (q0 * (1 + q0)); float c = 1.0 / (1.0 + below);
-  if (c < 0) result[ty][tx] = 0;
-  else if (c > 1) result[ty][tx] = 1;
-  else result[ty][tx] = c;
-  __syncthreads();
-  coefficient[here] = result[ty][tx]; east[here] = e, west[here] = w, south[here] = s, north[here] = n;
+  h.tile[row][column] = line[column]; __syncthreads();
+  const float me = h.tile[row][column]; float4 d;
+  if (column == 0) d = srad_slopes<-1>(h, me, row, column);
+  else if (column == 15) d = srad_slopes<1>(h, me, row, column);
+  else d = srad_slopes<0>(h, me, row, column);
+  h.spread[row][column] = srad_conductance(d, me, q0); __syncthreads();
+  const int at = int(line - image) + column; north[at] = d.x, south[at] = d.y, west[at] = d.z, east[at] = d.w, coefficient[at] = h.spread[row][column];
 }
 static void srad() {
   const int width = 64, height = 48, n = width * height; std::vector<float> a = make(n + 2 * width, some); float *x = device(a) + width, *out[5];
   for (float *&o : out) o = device<float>(nullptr, n);
-  ugpu_srad<<<dim3(width / 16, height / 16), dim3(16, 16)>>>(out[0], out[1], out[2], out[3], x, out[4], width, height, 0.05f); float *r[5];
+  ugpu_srad<<<dim3(width / 16, height / 16), dim3(16, 16)>>>(0.05f, width, x, out[4], out[2], out[3], out[1], out[0]); float *r[5];
   for (int k = 0; k < 5; k++) r[k] = host(out[k], n);
   for (int y = 0; y < height; y++)
     for (int z = 0; z < width; z++) {
@@ -77,24 +83,19 @@ static void srad() {
 }
 // ---- ugpu-cp: Coulombic potential, eight points a block's width apart per thread, atoms in constant memory.
 __constant__ float4 cp_atoms[256];
-__global__ void ugpu_cp(int count, float spacing, float *energy) {
-  unsigned column = __umul24(blockIdx.x, blockDim.x) * 8 + threadIdx.x, row = __umul24(blockIdx.y, blockDim.y) + threadIdx.y;
-  unsigned at = __umul24(gridDim.x, blockDim.x) * 8 * row + column; float y = spacing * row, x = spacing * column, step = spacing * 16;
-  float e0 = 0, e1 = 0, e2 = 0, e3 = 0, e4 = 0, e5 = 0, e6 = 0, e7 = 0;
+__global__ void ugpu_cp(float *energy, float spacing, int count) {
+  const int row = blockDim.y * blockIdx.y + threadIdx.y, column = 128 * blockIdx.x + threadIdx.x; const float left = spacing * column, top = spacing * row, gap = 16 * spacing;
+  float sum[8] = {}; energy += 128 * gridDim.x * row + column;
   for (int a = 0; a < count; a++) {
-    float dy = y - cp_atoms[a].y, dyz = dy * dy + cp_atoms[a].z; float d0 = x - cp_atoms[a].x, d1 = d0 + step, d2 = d1 + step, d3 = d2 + step;
-    float d4 = d3 + step, d5 = d4 + step, d6 = d5 + step, d7 = d6 + step; e0 += cp_atoms[a].w * rsqrtf(d0 * d0 + dyz), e1 += cp_atoms[a].w * rsqrtf(d1 * d1 + dyz);
-    e2 += cp_atoms[a].w * rsqrtf(d2 * d2 + dyz), e3 += cp_atoms[a].w * rsqrtf(d3 * d3 + dyz);
-    e4 += cp_atoms[a].w * rsqrtf(d4 * d4 + dyz), e5 += cp_atoms[a].w * rsqrtf(d5 * d5 + dyz);
-    e6 += cp_atoms[a].w * rsqrtf(d6 * d6 + dyz), e7 += cp_atoms[a].w * rsqrtf(d7 * d7 + dyz);
+    const float4 atom = cp_atoms[a]; float off = top - atom.y, rest = atom.z + off * off; off = left - atom.x;
+    _Pragma("unroll") for (int k = 0; k < 8; k++, off += gap) sum[k] += atom.w * rsqrtf(off * off + rest);
   }
-  energy[at] += e0, energy[at + 16] += e1, energy[at + 32] += e2, energy[at + 48] += e3;
-  energy[at + 64] += e4, energy[at + 80] += e5, energy[at + 96] += e6, energy[at + 112] += e7;
+  _Pragma("unroll") for (int k = 0; k < 8; k++) energy[16 * k] += sum[k];
 }
 static void cp() {
   const int width = 256, height = 32, n = width * height, count = 60; std::vector<float4> atoms(count); std::vector<float> a = make(n, real);
   for (int i = 0; i < count; i++) atoms[i] = {13 + 12 * real(4 * i + 1), 2 + real(4 * i + 2), powf(2 + real(4 * i), 2), real(4 * i + 3)};
-  cudaMemcpyToSymbol(cp_atoms, atoms.data(), count * sizeof(float4)); float *x = device(a); ugpu_cp<<<dim3(width / 128, height / 8), dim3(16, 8)>>>(count, 0.1f, x);
+  cudaMemcpyToSymbol(cp_atoms, atoms.data(), count * sizeof(float4)); float *x = device(a); ugpu_cp<<<dim3(width / 128, height / 8), dim3(16, 8)>>>(x, 0.1f, count);
   same("cp", x, make(n, [&](int i) {
     double e = a[i], px = 0.1 * (i % width), py = 0.1 * (i / width);
     for (float4 p : atoms) e += p.w / std::sqrt((px - p.x) * (px - p.x) + (py - p.y) * (py - p.y) + p.z);
@@ -104,28 +105,29 @@ static void cp() {
 // ---- ugpu-mriq: magnitudes of the samples, then sums of sines and cosines over 1024 samples in constant memory.
 struct Sample { float x, y, z, magnitude; };
 __constant__ Sample mriq_samples[1024];
-__global__ void ugpu_mriq_ComputePhiMag_GPU(const float *real, const float *imaginary, float *magnitude, int count) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count) { float r = real[i], m = imaginary[i]; magnitude[i] = r * r + m * m; }
+__global__ void ugpu_mriq_ComputePhiMag_GPU(int count, float *magnitude, const float *phases) { // the real parts, then the imaginary ones
+  const int at = threadIdx.x + blockDim.x * blockIdx.x;
+  if (at < count) { const float2 c = make_float2(phases[at], phases[count + at]); magnitude[at] = c.x * c.x + c.y * c.y; }
 }
-__global__ void ugpu_mriq_ComputeQ_GPU(int count, int first, const float *x, const float *y, const float *z, float *qr, float *qi) {
-  const float turn = 6.2831853071795864769252867665590058f; int i = blockIdx.x * blockDim.x + threadIdx.x, k = 0; float px = x[i], py = y[i], pz = z[i], r = qr[i], m = qi[i];
-  auto add = [&](int k) {
-    float phase = turn * (mriq_samples[k].x * px + mriq_samples[k].y * py + mriq_samples[k].z * pz);
-    r += mriq_samples[k].magnitude * __cosf(phase), m += mriq_samples[k].magnitude * __sinf(phase);
-  };
-  if (count % 2) add(0), k++, first++;
-  for (; k < 1024 && first < count; k += 2, first += 2) add(k), add(k + 1);
-  qr[i] = r, qi[i] = m;
+__device__ __forceinline__ void mriq_add(float2 &sum, float3 p, int k) {
+  const Sample &s = mriq_samples[k]; const float angle = 6.2831853071795864769252867665590058f * (p.x * s.x + p.y * s.y + p.z * s.z);
+  sum.y += s.magnitude * __sinf(angle), sum.x += s.magnitude * __cosf(angle);
+}
+__global__ void ugpu_mriq_ComputeQ_GPU(float *sums, const float *places, int voxels, int done, int count) {
+  const int at = threadIdx.x + blockDim.x * blockIdx.x, end = min(count - done, 1024); sums += at, places += at;
+  const float3 p = make_float3(places[0], places[voxels], places[2 * voxels]); float2 sum = make_float2(sums[0], sums[voxels]); int k = count & 1;
+  if (k) mriq_add(sum, p, 0);
+  _Pragma("unroll 1") while (k < end) mriq_add(sum, p, k), mriq_add(sum, p, k + 1), k += 2;
+  sums[0] = sum.x, sums[voxels] = sum.y;
 }
 static void mriq() {
   const int samples = 2048, n = 512; std::vector<float> a = make(2 * samples, real), p = make(3 * n, [](int i) { return 0.5f * real(i + 9000); });
   std::vector<Sample> s(samples); float *x = device(a), *m = device<float>(nullptr, samples), *v = device(p), *q = device<float>(nullptr, 2 * n);
-  ugpu_mriq_ComputePhiMag_GPU<<<samples / 512, 512>>>(x, x + samples, m, samples); float *h = host(m, samples);
+  ugpu_mriq_ComputePhiMag_GPU<<<samples / 512, 512>>>(samples, m, x); float *h = host(m, samples);
   for (int i = 0; i < samples; i++) s[i] = {real(3 * i), real(3 * i + 1), real(3 * i + 2), h[i]};
   same("mriq magnitude", m, make(samples, [&](int i) { return a[i] * a[i] + a[samples + i] * a[samples + i]; }), 1e-6);
   for (int launch = 0; launch < 2; launch++) {
-    cudaMemcpyToSymbol(mriq_samples, &s[1024 * launch], 1024 * sizeof(Sample)); ugpu_mriq_ComputeQ_GPU<<<n / 256, 256>>>(samples, 1024 * launch, v, v + n, v + 2 * n, q, q + n);
+    cudaMemcpyToSymbol(mriq_samples, &s[1024 * launch], 1024 * sizeof(Sample)); ugpu_mriq_ComputeQ_GPU<<<n / 256, 256>>>(q, v, n, 1024 * launch, samples);
   }
   same("mriq", q, make(2 * n, [&](int i) {
     double sum = 0;
@@ -137,64 +139,63 @@ static void mriq() {
   }), 3e-3);
 }
 // ---- ugpu-pf: cheapest path through a wall, a pyramid of rows per launch, the sums of a row in shared memory.
-#define WITHIN(x, low, high) ((x) >= (low) && (x) <= (high))
-__global__ void ugpu_pf(int steps, const int *wall, const int *from, int *to, int columns, int rows, int start, int border) {
-  __shared__ int before[256], after[256]; int bx = blockIdx.x, tx = threadIdx.x; int inner = 256 - steps * 2, left = inner * bx - border, right = left + 255, x = left + tx;
-  int lowest = left < 0 ? -left : 0, highest = right > columns - 1 ? 255 - (right - columns + 1) : 255;
-  int west = tx - 1 < lowest ? lowest : tx - 1, east = tx + 1 > highest ? highest : tx + 1; bool valid = WITHIN(tx, lowest, highest), computed;
-  if (WITHIN(x, 0, columns - 1)) before[tx] = from[x];
+__global__ void ugpu_pf(const int *wall, int columns, int steps, int border, const int *from, int *to) { // wall: the first row of this launch
+  __shared__ int sums[256], fresh[256]; const int t = threadIdx.x, x = t - border + int(blockIdx.x) * (256 - 2 * steps); const bool inside = x >= 0 && x < columns;
+  if (inside) sums[t] = from[x];
   __syncthreads();
-  for (int i = 0; i < steps; i++) {
-    computed = false;
-    if (WITHIN(tx, i + 1, 256 - i - 2) && valid) {
-      computed = true; int least = min(min(before[west], before[tx]), before[east]); after[tx] = least + wall[columns * (start + i) + x];
+  const int a = max(t - 1, max(0, t - x)), b = min(t + 1, min(255, t - x + columns - 1)); bool mine = false; wall += x;
+  for (int i = 1; i <= steps; i++, wall += columns) {
+    mine = inside && t >= i && t + i < 256;
+    if (mine) fresh[t] = *wall + min(sums[t], min(sums[a], sums[b]));
+    __syncthreads();
+    if (i < steps) {
+      if (mine) sums[t] = fresh[t];
+      __syncthreads();
     }
-    __syncthreads();
-    if (i == steps - 1) break;
-    if (computed) before[tx] = after[tx];
-    __syncthreads();
   }
-  if (computed) to[x] = after[tx];
+  if (mine) to[x] = fresh[t];
 }
 static void pf() {
   const int columns = 216 * 6, rows = 41, height = 20; std::vector<int> wall = make(rows * columns, [](int i) { return int(draw(i) % 10); });
   int *w = device(wall.data() + columns, (rows - 1) * columns), *x[2] = {device(wall), device<int>(nullptr, columns)};
   for (int t = 0, turn = 0; t < rows - 1; t += height, turn ^= 1)
-    ugpu_pf<<<columns / 216, 256>>>(std::min(height, rows - 1 - t), w, x[turn], x[turn ^ 1], columns, rows, t, height);
+    ugpu_pf<<<columns / 216, 256>>>(w + t * columns, columns, std::min(height, rows - 1 - t), height, x[turn], x[turn ^ 1]);
   std::vector<int> sum(wall.begin(), wall.begin() + columns), next(columns);
   for (int y = 1; y < rows; y++, sum = next)
     for (int i = 0; i < columns; i++) next[i] = std::min(sum[i], std::min(sum[std::max(i - 1, 0)], sum[std::min(i + 1, columns - 1)])) + wall[y * columns + i];
   same("pf", x[0], sum, 0);
 }
 // ---- ugpu-hotspot: steps of heat on a shrinking tile of 16 by 16; 2.0 is a double as in the public program.
-__global__ void ugpu_hotspot(int steps, const float *power, const float *from, float *to, int columns, int rows, int border_x, int border_y, float capacity, float rx, float ry, float rz, float step, float elapsed) {
-  const int side = 16; __shared__ float heat[side][side], source[side][side], next[side][side];
-  float ambient = 80.0; int bx = blockIdx.x, by = blockIdx.y, tx = threadIdx.x, ty = threadIdx.y;
-  float ratio = step / capacity, rx1 = 1 / rx, ry1 = 1 / ry, rz1 = 1 / rz; int inner_y = side - steps * 2, inner_x = side - steps * 2;
-  int top = inner_y * by - border_y, left = inner_x * bx - border_x, bottom = top + side - 1, right = left + side - 1; int y = top + ty, x = left + tx, at = columns * y + x;
-  if (WITHIN(y, 0, rows - 1) && WITHIN(x, 0, columns - 1)) heat[ty][tx] = from[at], source[ty][tx] = power[at];
+struct Chip { float rx, ry, rz, capacity, time; };
+__device__ __forceinline__ double hotspot_flow(float a, float b, float c, float conductance) { return conductance * (a + b - 2.0 * c); }
+__device__ __forceinline__ bool hotspot_live(int t, int margin) { return t >= margin && t + margin < 16; }
+// The nearest cells of the chip before and after cell t of a tile, where t is cell `at` of `count`.
+__device__ __forceinline__ int2 hotspot_around(int t, int at, int count) { return make_int2(max(t - 1, max(0, t - at)), min(t + 1, min(15, t - at + count - 1))); }
+__global__ void ugpu_hotspot(float *to, const float *from, const float *power, int rows, int columns, int steps, int border, Chip chip) {
+  __shared__ float now[16][16], later[16][16], watts[16][16]; const int u = threadIdx.x, v = threadIdx.y, span = 16 - 2 * steps;
+  const int x = u - border + span * int(blockIdx.x), y = v - border + span * int(blockIdx.y), at = x + columns * y; const bool inside = y >= 0 && y < rows && x >= 0 && x < columns;
+  if (inside) now[v][u] = from[at], watts[v][u] = power[at];
   __syncthreads();
-  int y0 = top < 0 ? -top : 0, y1 = bottom > rows - 1 ? side - 1 - (bottom - rows + 1) : side - 1;
-  int x0 = left < 0 ? -left : 0, x1 = right > columns - 1 ? side - 1 - (right - columns + 1) : side - 1;
-  int n = ty - 1 < y0 ? y0 : ty - 1, s = ty + 1 > y1 ? y1 : ty + 1, w = tx - 1 < x0 ? x0 : tx - 1, e = tx + 1 > x1 ? x1 : tx + 1; bool computed;
-  for (int i = 0; i < steps; i++) {
-    computed = false;
-    if (WITHIN(tx, i + 1, side - i - 2) && WITHIN(ty, i + 1, side - i - 2) && WITHIN(tx, x0, x1) && WITHIN(ty, y0, y1)) {
-      computed = true;
-      next[ty][tx] = heat[ty][tx] + ratio * (source[ty][tx] + (heat[s][tx] + heat[n][tx] - 2.0 * heat[ty][tx]) * ry1 +
-                                             (heat[ty][e] + heat[ty][w] - 2.0 * heat[ty][tx]) * rx1 + (ambient - heat[ty][tx]) * rz1);
+  const float gx = 1 / chip.rx, gy = 1 / chip.ry, gz = 1 / chip.rz, rate = chip.time / chip.capacity;
+  const int2 beside = hotspot_around(u, x, columns), along = hotspot_around(v, y, rows); bool mine = false;
+  for (int i = 1; i <= steps; i++) {
+    mine = inside && hotspot_live(v, i) && hotspot_live(u, i);
+    if (mine) {
+      const float c = now[v][u]; double gain = watts[v][u]; gain += hotspot_flow(now[along.x][u], now[along.y][u], c, gy);
+      gain += hotspot_flow(now[v][beside.x], now[v][beside.y], c, gx), gain += gz * (80.0f - c), later[v][u] = c + rate * gain;
     }
     __syncthreads();
-    if (i == steps - 1) break;
-    if (computed) heat[ty][tx] = next[ty][tx];
-    __syncthreads();
+    if (i < steps) {
+      if (mine) now[v][u] = later[v][u];
+      __syncthreads();
+    }
   }
-  if (computed) to[at] = next[ty][tx];
+  if (mine) to[at] = later[v][u];
 }
 static void hotspot() {
   const int width = 36, height = 30, n = width * height, steps = 5; std::vector<float> p = make(n, some), t = make(n, [&](int i) { return 80 + 10 * real(i + n); });
   float *power = device(p), *from = device(t), *to = device<float>(nullptr, n);
-  ugpu_hotspot<<<dim3(width / 6, height / 6), dim3(16, 16)>>>(steps, power, from, to, width, height, steps, steps, 2.f, 5.f, 4.f, 20.f, 0.5f, 0);
+  ugpu_hotspot<<<dim3(width / 6, height / 6), dim3(16, 16)>>>(to, from, power, height, width, steps, steps, Chip{5, 4, 20, 2, 0.5f});
   std::vector<double> a(t.begin(), t.end()), b(n);
   for (int k = 0; k < steps; k++, a = b)
     for (int y = 0; y < height; y++)
@@ -212,25 +213,26 @@ static void hotspot() {
   D(13, 0, -1, 1, 12, -uy + uz, 36) D(14, 0, -1, -1, 11, -uy - uz, 36) D(15, 1, 0, 1, 18, ux + uz, 36) D(16, 1, 0, -1, 17, ux - uz, 36) D(17, -1, 0, 1, 16, -ux + uz, 36) D(18, -1, 0, -1, 15, -ux - uz, 36)
 const int LBM_WIDTH = 120, LBM_PITCH = 128, LBM_ROWS = 6, LBM_DEPTH = 4, LBM_LAYER = LBM_PITCH * LBM_ROWS;
 const int LBM_CELLS = LBM_LAYER * (LBM_DEPTH + 4), LBM_MARGIN = 2 * LBM_LAYER, LBM_OBSTACLE = 1, LBM_MOVING = 2;
-#define LBM_LOAD(i, x, y, z, o, v, w) float f##i = from[LBM_CELLS * i + at - (x) - (y) * LBM_PITCH - (z) * LBM_LAYER];
-#define LBM_BOUNCE(i, x, y, z, o, v, w) to[LBM_CELLS * i + at] = f##o;
-#define LBM_RELAX(i, x, y, z, o, v, w) to[LBM_CELLS * i + at] = keep * f##i + 1.0f / w * base * ((v) * (4.5f * (v) + 3.0f) - u2);
+#define LBM_LOAD(i, x, y, z, o, v, w) const float f##i = from[LBM_CELLS * i - (x) - (y) * LBM_PITCH - (z) * LBM_LAYER];
+#define LBM_BOUNCE(i, x, y, z, o, v, w) to[LBM_CELLS * i] = f##o;
+#define LBM_RELAX(i, x, y, z, o, v, w) to[LBM_CELLS * i] = old * f##i + share * (1.0f / w) * (rest + (v) * (3.0f + 4.5f * (v)));
 #define LBM_ROW(i, x, y, z, o, v, w) {x, y, z, o, w},
-__global__ void ugpu_lbm(const float *from, float *to) {
-  from += LBM_MARGIN, to += LBM_MARGIN; const int at = threadIdx.x + blockIdx.x * LBM_PITCH + blockIdx.y * LBM_LAYER; float f0 = from[at];
+__global__ void ugpu_lbm(float *to, const float *from) {
+  const int cell = LBM_MARGIN + LBM_LAYER * blockIdx.y + LBM_PITCH * blockIdx.x + threadIdx.x; from += cell, to += cell;
   LBM_DIRECTIONS(LBM_LOAD)
-  const unsigned flags = *(const unsigned *)(from + LBM_CELLS * 19 + at);
-  if (flags & LBM_OBSTACLE) {
-    to[at] = f0;
+  const float f0 = from[0]; const int flags = __float_as_int(from[LBM_CELLS * 19]);
+  if (!(flags & LBM_OBSTACLE)) {
+    const float mass = f0 + (f1 + f2 + f3 + f4 + f5 + f6) + (f7 + f8 + f9 + f10 + f11 + f12) + (f13 + f14 + f15 + f16 + f17 + f18);
+    float uz = ((f5 + f11 + f13 + f15 + f17) - (f6 + f12 + f14 + f16 + f18)) / mass, uy = ((f1 + f7 + f8 + f11 + f12) - (f2 + f9 + f10 + f13 + f14)) / mass;
+    float ux = ((f3 + f7 + f9 + f15 + f16) - (f4 + f8 + f10 + f17 + f18)) / mass;
+    if (flags & LBM_MOVING) uz = 0, uy = 0.002f, ux = 0.005f;
+    const float rest = 1 - 1.5f * (uz * uz + uy * uy + ux * ux), share = 1.95f * mass, old = 1 - 1.95f;
+    LBM_DIRECTIONS(LBM_RELAX)
+    to[0] = old * f0 + share * (1.0f / 3.0f) * rest;
+  } else {
     LBM_DIRECTIONS(LBM_BOUNCE)
-    return;
+    to[0] = f0;
   }
-  float ux = f3 - f4 + f7 - f8 + f9 - f10 + f15 + f16 - f17 - f18; float uy = f1 - f2 + f7 + f8 - f9 - f10 + f11 + f12 - f13 - f14;
-  float uz = f5 - f6 + f11 - f12 + f13 - f14 + f15 - f16 + f17 - f18;
-  float rho = f0 + f1 + f2 + f3 + f4 + f5 + f6 + f7 + f8 + f9 + f10 + f11 + f12 + f13 + f14 + f15 + f16 + f17 + f18; ux /= rho, uy /= rho, uz /= rho;
-  if (flags & LBM_MOVING) ux = 0.005f, uy = 0.002f, uz = 0.000f;
-  const float omega = 1.95f, u2 = 1.5f * (ux * ux + uy * uy + uz * uz) - 1, base = omega * rho, keep = 1 - omega; to[at] = keep * f0 + 1.0f / 3.0f * base * -u2;
-  LBM_DIRECTIONS(LBM_RELAX)
 }
 static void lbm() {
   const int n = LBM_CELLS * 20; static const int way[19][5] = {{0, 0, 0, 0, 3}, LBM_DIRECTIONS(LBM_ROW)}; std::vector<float> a(n);
@@ -241,7 +243,7 @@ static void lbm() {
   }
   float *x[2] = {device(a), device(a)}; std::vector<double> c(a.begin(), a.end()), next = c;
   for (int step = 0; step < 3; step++, c = next) {
-    ugpu_lbm<<<dim3(LBM_ROWS, LBM_DEPTH), LBM_WIDTH>>>(x[step % 2], x[1 - step % 2]);
+    ugpu_lbm<<<dim3(LBM_ROWS, LBM_DEPTH), LBM_WIDTH>>>(x[1 - step % 2], x[step % 2]);
     for (int cell = 0; cell < LBM_LAYER * LBM_DEPTH; cell++) {
       if (cell % LBM_PITCH >= LBM_WIDTH) continue;
       int at = LBM_MARGIN + cell; double f[19], rho = 0, u[3] = {};
@@ -261,24 +263,25 @@ static void lbm() {
   c.resize(LBM_CELLS * 19), same("lbm", x[1], c, 1e-4);
 }
 // ---- ugpu-bh: Black-Scholes prices, a grid that strides over the options.
-__device__ inline float below(float d) {
-  float k = __fdividef(1.0f, 1.0f + 0.2316419f * fabsf(d));
-  float tail = 0.398942280401f * __expf(-0.5f * d * d) *
-               (k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f)))));
+__device__ __forceinline__ float normal_below(float d) { // a polynomial of five terms for the tail
+  const float k = __fdividef(1.0f, 1.0f + 0.2316419f * fabsf(d)), term[] = {1.330274429f, -1.821255978f, 1.781477937f, -0.356563782f, 0.31938153f};
+  float tail = 0; _Pragma("unroll") for (int i = 0; i < 5; i++) tail = i ? term[i] + k * tail : term[i];
+  tail *= k * (0.398942280401f * __expf(d * d * -0.5f));
   return d > 0 ? 1.0f - tail : tail;
 }
-__global__ void ugpu_bh(float *call, float *put, const float *stock, const float *strike, const float *years, float rate, float swing, int count) {
-  const int first = blockDim.x * blockIdx.x + threadIdx.x, step = blockDim.x * gridDim.x;
-  for (int i = first; i < count; i += step) {
-    float s = stock[i], x = strike[i], t = years[i], root = __fdividef(1.0f, rsqrtf(t));
-    float d1 = __fdividef(__logf(__fdividef(s, x)) + (rate + 0.5f * swing * swing) * t, swing * root), d2 = d1 - swing * root;
-    float c1 = below(d1), c2 = below(d2), discount = __expf(-rate * t); call[i] = s * c1 - x * discount * c2; put[i] = x * discount * (1.0f - c2) - s * (1.0f - c1);
-  }
+__device__ __forceinline__ float2 bh_prices(float s, float x, float t, float rate, float swing) { // of the call and the put
+  const float sway = swing * __fdividef(1.0f, rsqrtf(t)), far = __fdividef(t * (0.5f * swing * swing + rate) + __logf(__fdividef(s, x)), sway);
+  const float owed = __expf(t * -rate) * x, p = normal_below(far), q = normal_below(far - sway);
+  return make_float2(s * p - owed * q, owed * (1.0f - q) - s * (1.0f - p));
+}
+__global__ void ugpu_bh(int count, float rate, float swing, const float *years, const float *stock, const float *strike, float *put, float *call) {
+  int i = threadIdx.x + blockIdx.x * blockDim.x;
+  while (i < count) { const float2 price = bh_prices(stock[i], strike[i], years[i], rate, swing); call[i] = price.x, put[i] = price.y, i += gridDim.x * blockDim.x; }
 }
 static void bh() {
   const int blocks = 24, n = blocks * 128 * 3; std::vector<float> a(3 * n);
   for (int i = 0; i < n; i++) a[i] = 17 + 12 * real(i), a[n + i] = 50 + 49 * real(i + n), a[2 * n + i] = 5 + 4.7f * real(i + 2 * n);
-  float *x = device(a), *y = device<float>(nullptr, 2 * n); ugpu_bh<<<blocks, 128>>>(y, y + n, x, x + n, x + 2 * n, 0.02f, 0.3f, n);
+  float *x = device(a), *y = device<float>(nullptr, 2 * n); ugpu_bh<<<blocks, 128>>>(n, 0.02f, 0.3f, x + 2 * n, x, x + n, y + n, y);
   same("bh", y, make(2 * n, [&](int i) { // calls, then puts
     double s = a[i % n], k = a[n + i % n], t = a[2 * n + i % n], v = 0.3 * std::sqrt(t), d = (std::log(s / k) + 0.065 * t) / v;
     auto normal = [](double d) { return 0.5 * std::erfc(-d / std::sqrt(2.0)); }; double call = s * normal(d) - k * std::exp(-0.02 * t) * normal(d - v);
@@ -292,67 +295,63 @@ __device__ inline float3 operator*(float a, float3 v) { return make_float3(a * v
 __device__ inline float3 operator*(float3 a, float3 v) { return make_float3(a.x * v.x, a.y * v.y, a.z * v.z); }
 __device__ inline float3 operator+(float3 a, float3 b) { return make_float3(a.x + b.x, a.y + b.y, a.z + b.z); }
 __device__ inline float3 operator-(float3 a, float3 b) { return make_float3(a.x - b.x, a.y - b.y, a.z - b.z); }
-__device__ inline float3 dxtc_round(float3 v, unsigned short *word) {
-  v.x = rintf(__saturatef(v.x) * 31.0f), v.y = rintf(__saturatef(v.y) * 63.0f), v.z = rintf(__saturatef(v.z) * 31.0f);
-  *word = (unsigned short)v.x << 11 | (unsigned short)v.y << 5 | (unsigned short)v.z;
-  return make_float3(v.x * (1.0f / 31.0f), v.y * (1.0f / 63.0f), v.z * (1.0f / 31.0f));
+__device__ inline float dxtc_dot(float3 a, float3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+struct Fit { float error; unsigned way; unsigned short start, end; };
+__device__ __forceinline__ float dxtc_level(float v, float top, int shift, unsigned short &word) { v = rintf(__saturatef(v) * top); word |= (unsigned short)v << shift; return v * (1.0f / top); }
+__device__ __forceinline__ float3 dxtc_snap(float3 v, unsigned short &word) {
+  word = 0; float3 r; r.x = dxtc_level(v.x, 31.0f, 11, word), r.y = dxtc_level(v.y, 63.0f, 5, word), r.z = dxtc_level(v.z, 31.0f, 0, word);
+  return r;
 }
-template <int four> __device__ float dxtc_error(const float3 *colours, unsigned way, unsigned short *start, unsigned short *end, float3 sum) {
-  float3 ax = make_float3(0, 0, 0); int packed = 0;
-  for (int i = 0; i < 16; i++) { unsigned code = way >> 2 * i & 3; ax = ax + dxtc_alpha[four][code] * colours[i]; packed += dxtc_products[four][code]; }
-  float aa = float(packed >> 16), bb = float(packed >> 8 & 255), ab = float(packed & 255); float3 bx = (four ? 9.0f : 4.0f) * sum - ax;
-  float factor = 1.0f / (aa * bb - ab * ab); float3 a = dxtc_round(factor * (bb * ax - ab * bx), start), b = dxtc_round(factor * (aa * bx - ab * ax), end);
-  float3 e = aa * (a * a) + bb * (b * b) + 2.0f * (ab * (a * b) - a * ax - b * bx);
-  return (four ? 0.111111111f : 0.25f) * (e.x + e.y + e.z);
+// The best end points for a way to spread the pixels over `four` or three colours: least squares.
+template <int four> __device__ Fit dxtc_fit(const float3 *colours, unsigned way, float3 sum) {
+  Fit fit; fit.way = way; float3 ax = make_float3(0, 0, 0); int packed = 0;
+  for (int i = 0; i < 16; i++, way >>= 2) ax = ax + dxtc_alpha[four][way & 3] * colours[i], packed += dxtc_products[four][way & 3];
+  const float ab = float(packed & 255), bb = float(packed >> 8 & 255), aa = float(packed >> 16), scale = 1.0f / (aa * bb - ab * ab); const float3 bx = (four ? 9.0f : 4.0f) * sum - ax;
+  const float3 b = dxtc_snap(scale * (aa * bx - ab * ax), fit.end), a = dxtc_snap(scale * (bb * ax - ab * bx), fit.start);
+  const float3 e = bb * (b * b) + aa * (a * a) + 2.0f * (ab * (a * b) - b * bx - a * ax); fit.error = (four ? 0.111111111f : 0.25f) * (e.x + e.y + e.z);
+  return fit;
 }
-__global__ void ugpu_dxtc(const unsigned *ways, const unsigned *image, uint2 *result, int first) {
-  const int t = threadIdx.x, block = blockIdx.x + first; __shared__ float3 colours[16], sums[16];
-  __shared__ int place[16]; __shared__ float along[16], spread[16 * 6], errors[64]; __shared__ unsigned kept[160]; __shared__ int index[64];
-  if (t < 16) {
-    unsigned c = image[block * 16 + t]; float3 me = make_float3((c & 255) * (1.0f / 255.0f), (c >> 8 & 255) * (1.0f / 255.0f), (c >> 16 & 255) * (1.0f / 255.0f));
-    colours[t] = me, sums[t] = me; __syncwarp(0xffff);
-    for (int d = 8; d; d /= 2) { float3 other = sums[t ^ d]; __syncwarp(0xffff); sums[t] = sums[t] + other; __syncwarp(0xffff); }
-    float3 off = me - 0.0625f * sums[0]; spread[6 * t] = off.x * off.x, spread[6 * t + 1] = off.x * off.y, spread[6 * t + 2] = off.x * off.z;
-    spread[6 * t + 3] = off.y * off.y, spread[6 * t + 4] = off.y * off.z, spread[6 * t + 5] = off.z * off.z; __syncwarp(0xffff);
-    for (int d = 8; d; d /= 2, __syncwarp(0xffff)) if (t < d) for (int i = 0; i < 6; i++) spread[6 * t + i] += spread[6 * (t + d) + i];
-    float3 axis = make_float3(1, 1, 1);
-    for (int i = 0; i < 8; i++) {
-      float x = axis.x * spread[0] + axis.y * spread[1] + axis.z * spread[2], y = axis.x * spread[1] + axis.y * spread[3] + axis.z * spread[4];
-      float z = axis.x * spread[2] + axis.y * spread[4] + axis.z * spread[5], scale = 1.0f / fmaxf(fmaxf(x, y), z); axis = make_float3(x * scale, y * scale, z * scale);
-    }
-    along[t] = me.x * axis.x + me.y * axis.y + me.z * axis.z; __syncwarp(0xffff);
-    int rank = 0;
-    for (int i = 0; i < 16; i++) rank += along[i] < along[t] || (along[i] == along[t] && i < t);
-    place[t] = rank; __syncwarp(0xffff);
-    colours[rank] = me;
+__device__ __forceinline__ void dxtc_flip(Fit &f, unsigned codes) { const unsigned short s = f.start; f.start = f.end, f.end = s, f.way ^= codes; }
+// Sixteen threads: colours by their place along the longest axis, and the sum of all.
+__device__ __forceinline__ void dxtc_order(float3 *colours, float3 *sums, int *place, float *along, float (*spread)[6], unsigned pixel) {
+  const int t = threadIdx.x, half = 0xffff; const float unit = 1.0f / 255.0f; const float3 me = unit * make_float3(pixel & 255, pixel >> 8 & 255, pixel >> 16 & 255);
+  sums[t] = me, colours[t] = me; __syncwarp(half);
+  for (int d = 8; d; d >>= 1) { const float3 both = sums[t] + sums[t ^ d]; __syncwarp(half); sums[t] = both; __syncwarp(half); }
+  const float3 off = me - 0.0625f * sums[0]; float *c = spread[t]; c[0] = off.x * off.x, c[3] = off.y * off.y, c[5] = off.z * off.z;
+  c[1] = off.x * off.y, c[2] = off.x * off.z, c[4] = off.y * off.z; __syncwarp(half);
+  for (int d = 8; d; d >>= 1, __syncwarp(half)) if (t < d) for (int k = 0; k < 6; k++) c[k] += c[6 * d + k];
+  float3 axis = make_float3(1, 1, 1); c = spread[0];
+  for (int i = 0; i < 8; i++) {
+    const float3 v = make_float3(dxtc_dot(axis, make_float3(c[0], c[1], c[2])), dxtc_dot(axis, make_float3(c[1], c[3], c[4])), dxtc_dot(axis, make_float3(c[2], c[4], c[5])));
+    axis = 1.0f / fmaxf(v.x, fmaxf(v.y, v.z)) * v;
   }
+  const float mine = along[t] = dxtc_dot(me, axis); int rank = 0; __syncwarp(half);
+  for (int i = 0; i < 16; i++) rank += along[i] < mine || (i < t && along[i] == mine);
+  place[t] = rank; __syncwarp(half);
+  colours[rank] = me;
+}
+__global__ void ugpu_dxtc(uint2 *result, const unsigned *image, const unsigned *ways, int first) {
+  __shared__ float3 colours[16], sums[16]; __shared__ float along[16], spread[16][6], errors[64]; __shared__ int place[16], index[64]; __shared__ unsigned kept[160];
+  const int t = threadIdx.x; result += blockIdx.x + first, image += 16 * (blockIdx.x + first);
+  if (t < 16) dxtc_order(colours, sums, place, along, spread, image[t]);
   __syncthreads();
-  float3 sum = sums[0]; unsigned short start, end, best_start = 0, best_end = 0; unsigned best_way = 0; float best = 3.402823466e+38f;
-  for (int i = 0; i < 16; i++) {
-    int w = t + 64 * i;
-    if (w >= 992) break;
-    unsigned way = ways[w];
+  const float3 sum = sums[0]; Fit best = {3.402823466e+38f, 0, 0, 0};
+  for (int w = t; w < 992; w += 64) {
+    const unsigned way = ways[w];
     if (w < 160) kept[w] = way;
-    float error = dxtc_error<1>(colours, way, &start, &end, sum);
-    if (error < best) best = error, best_way = way, best_start = start, best_end = end;
+    const Fit fit = dxtc_fit<1>(colours, way, sum);
+    if (fit.error < best.error) best = fit;
   }
-  if (best_start < best_end) { unsigned short s = best_start; best_start = best_end, best_end = s, best_way ^= 0x55555555; }
+  if (best.start < best.end) dxtc_flip(best, 0x55555555);
   __syncthreads();
-  bool three = false;
-  for (int i = 0; i < 3; i++) {
-    int w = t + 64 * i;
-    if (w >= 160) break;
-    unsigned way = kept[w]; float error = dxtc_error<0>(colours, way, &start, &end, sum);
-    if (error < best) best = error, best_way = way, best_start = start, best_end = end, three = true;
-  }
-  if (three && best_start > best_end) { unsigned short s = best_start; best_start = best_end, best_end = s, best_way ^= (~best_way >> 1) & 0x55555555; }
-  errors[t] = best, index[t] = t; __syncthreads();
-  for (int d = 32; d; d /= 2, __syncthreads()) if (t < d && errors[t + d] < errors[t]) errors[t] = errors[t + d], index[t] = index[t + d];
-  if (t == index[0]) {
-    if (best_start == best_end) best_way = 0;
+  bool three = false; for (int w = t; w < 160; w += 64) { const Fit fit = dxtc_fit<0>(colours, kept[w], sum); if (fit.error < best.error) best = fit, three = true; }
+  if (three && best.start > best.end) dxtc_flip(best, ~best.way >> 1 & 0x55555555);
+  index[t] = t, errors[t] = best.error; __syncthreads();
+  for (int d = 32; d; d >>= 1, __syncthreads()) if (t < d && errors[t] > errors[t + d]) index[t] = index[t + d], errors[t] = errors[t + d];
+  if (index[0] == t) {
     unsigned codes = 0;
-    for (int i = 0; i < 16; i++) codes |= (best_way >> 2 * place[i] & 3) << 2 * i;
-    result[block] = make_uint2(unsigned(best_end) << 16 | best_start, codes);
+    if (best.start != best.end) for (int i = 0; i < 16; i++) codes |= (best.way >> 2 * place[i] & 3) << 2 * i;
+    *result = make_uint2(best.start | unsigned(best.end) << 16, codes);
   }
 }
 static void dxtc() {
@@ -368,7 +367,7 @@ static void dxtc() {
   while (ways.size() < 1024) ways.push_back(0);
   for (int i = 0; i < 16 * blocks; i++) for (int c = 0, t = draw(i) % 150; c < 3; c++) image[i] |= (20 + t * (c + 2) / 4 + draw(7 * i + c + 1) % 40) << 8 * c;
   unsigned *w = device(ways), *x = device(image); uint2 *y = device<uint2>(nullptr, blocks);
-  for (int launch = 0; launch < 2; launch++) ugpu_dxtc<<<blocks, 64>>>(w, x, y, 0);
+  for (int launch = 0; launch < 2; launch++) ugpu_dxtc<<<blocks, 64>>>(y, x, w, 0);
   uint2 *r = host(y, blocks);
   for (int b = 0; b < blocks; b++) {
     double c[16][3], mean[3] = {}, spread[3][3] = {}, axis[3] = {1, 1, 1}, v[3], best = 1e9, got = 0;
@@ -402,55 +401,56 @@ static void dxtc() {
 }
 // ---- ugpu-convs: separable convolution of radius 8, eight results per thread, tiles with halos in shared memory.
 __constant__ float convs_weights[17];
-// Eight steps of `step` cells and a halo step on either side, in `line`, `stride` apart in memory.
-template <int step> __device__ inline void convs_line(float *line, float *out, const float *in, int stride, bool left, bool right) {
-  _Pragma("unroll") for (int i = 1; i < 9; i++) line[i * step] = in[i * step * stride]; line[0] = left ? in[0] : 0;
-  line[9 * step] = right ? in[9 * step * stride] : 0; __syncthreads();
-  _Pragma("unroll") for (int i = 1; i < 9; i++) {
-    float sum = 0; _Pragma("unroll") for (int j = -8; j <= 8; j++) sum += convs_weights[8 - j] * line[i * step + j]; out[i * step * stride] = sum;
+// Eight results `step` cells apart and a halo of a step on either side: `cell` in the tile, `in` and `out` at the first, `gap` from one to the next.
+template <int step> __device__ __forceinline__ void convs_eight(float *cell, const float *in, float *out, int gap, bool before, bool after) {
+  cell[-step] = before ? in[-gap] : 0, cell[8 * step] = after ? in[8 * gap] : 0;
+  _Pragma("unroll") for (int i = 0; i < 8; i++) cell[i * step] = in[i * gap];
+  __syncthreads();
+  _Pragma("unroll") for (int i = 0; i < 8; i++, cell += step) {
+    float sum = 0; _Pragma("unroll") for (int k = 0; k < 17; k++) sum += cell[8 - k] * convs_weights[k]; out[i * gap] = sum;
   }
 }
-__global__ void ugpu_convs_convolutionRowsKernel(float *out, const float *in, int width, int height, int pitch) {
-  __shared__ float part[4][(8 + 2) * 16]; const int x = (blockIdx.x * 8 - 1) * 16 + threadIdx.x, y = blockIdx.y * 4 + threadIdx.y;
-  convs_line<16>(&part[threadIdx.y][threadIdx.x], out + y * pitch + x, in + y * pitch + x, 1, x >= 0, width - x > 9 * 16);
+__global__ void ugpu_convs_convolutionRowsKernel(const float *in, float *out, int width) {
+  __shared__ float tile[4][160]; const int first = (4 * blockIdx.y + threadIdx.y) * width + 128 * blockIdx.x + threadIdx.x;
+  convs_eight<16>(&tile[threadIdx.y][16 + threadIdx.x], in + first, out + first, 16, blockIdx.x > 0, 128 * (blockIdx.x + 1) + threadIdx.x < width);
 }
-__global__ void ugpu_convs_convolutionColumnsKernel(float *out, const float *in, int width, int height, int pitch) {
-  __shared__ float part[16][(8 + 2) * 8 + 1]; const int x = blockIdx.x * 16 + threadIdx.x, y = (blockIdx.y * 8 - 1) * 8 + threadIdx.y;
-  convs_line<8>(&part[threadIdx.x][threadIdx.y], out + y * pitch + x, in + y * pitch + x, pitch, y >= 0, height - y > 9 * 8);
+__global__ void ugpu_convs_convolutionColumnsKernel(const float *in, float *out, int height, int width) {
+  __shared__ float tile[16][81]; const int first = (64 * blockIdx.y + threadIdx.y) * width + 16 * blockIdx.x + threadIdx.x;
+  convs_eight<8>(&tile[threadIdx.x][8 + threadIdx.y], in + first, out + first, 8 * width, blockIdx.y > 0, 64 * (blockIdx.y + 1) + threadIdx.y < height);
 }
 static void convs() {
   const int width = 256, height = 128, n = width * height; std::vector<float> a = make(n, real), k = make(17, [&](int i) { return real(i + n); });
   std::vector<double> b(n), c(n); cudaMemcpyToSymbol(convs_weights, k.data(), 17 * sizeof(float));
   float *x = device(a), *y = device<float>(nullptr, n), *z = device<float>(nullptr, n);
   for (int round = 0; round < 2; round++) {
-    ugpu_convs_convolutionRowsKernel<<<dim3(width / 128, height / 4), dim3(16, 4)>>>(y, x, width, height, width);
-    ugpu_convs_convolutionColumnsKernel<<<dim3(width / 16, height / 64), dim3(16, 8)>>>(z, y, width, height, width);
+    ugpu_convs_convolutionRowsKernel<<<dim3(width / 128, height / 4), dim3(16, 4)>>>(x, y, width);
+    ugpu_convs_convolutionColumnsKernel<<<dim3(width / 16, height / 64), dim3(16, 8)>>>(y, z, height, width);
   }
   for (int i = 0; i < n; i++) for (int j = -8; j <= 8; j++) if (i % width + j >= 0 && i % width + j < width) b[i] += k[8 - j] * a[i + j];
   for (int i = 0; i < n; i++) for (int j = -8; j <= 8; j++) if (i / width + j >= 0 && i / width + j < height) c[i] += k[8 - j] * b[i + j * width];
   same("convs", z, c, 1e-4);
 }
 // ---- ugpu-lavamd: forces between the particles of boxes that touch, doubles, sums kept in global memory.
-struct LavaNeighbour { int x, y, z, number; long offset; };
-struct LavaBox { int x, y, z, number; long offset; int count; LavaNeighbour neighbours[26]; };
+struct LavaLink { int place[3], box; long first; };
+struct LavaBox { LavaLink self; int links; LavaLink link[26]; };
 struct Four { double v, x, y, z; };
-__global__ void ugpu_lavamd(double alpha, int boxes, const LavaBox *box, const Four *position, const double *charge, Four *force) {
-  const int bx = blockIdx.x, tx = threadIdx.x, particles = 100; __shared__ Four mine[100], others[100]; __shared__ double charges[100];
-  if (bx >= boxes) return;
-  double a2 = 2.0 * alpha * alpha; long first = box[bx].offset; const Four *r = &position[first]; Four *f = &force[first];
-  for (int w = tx; w < particles; w += 128) mine[w] = r[w];
+__device__ __forceinline__ void lava_push(Four &sum, const Four &a, const Four &b, double charge, double sharpness) {
+  const double pull = exp(sharpness * (a.x * b.x + a.y * b.y + a.z * b.z - (a.v + b.v))), twice = 2 * pull;
+  sum.x += charge * (twice * (a.x - b.x)), sum.y += charge * (twice * (a.y - b.y)), sum.z += charge * (twice * (a.z - b.z)), sum.v += charge * pull;
+}
+__global__ void ugpu_lavamd(Four *force, const Four *position, const double *charge, const LavaBox *boxes, double alpha) {
+  __shared__ double charges[100]; __shared__ Four here[100], there[100]; const int t = threadIdx.x; const bool busy = t < 100;
+  const LavaBox &box = boxes[blockIdx.x]; const long first = box.self.first; force += first + t; const double sharpness = 2.0 * alpha * alpha;
+  if (busy) here[t] = position[first + t];
   __syncthreads();
-  for (int k = 0; k < 1 + box[bx].count; k++) {
-    int other = k == 0 ? bx : box[bx].neighbours[k - 1].number; long start = box[other].offset;
-    for (int w = tx; w < particles; w += 128) others[w] = position[start + w], charges[w] = charge[start + w];
+  for (int k = 0, other = blockIdx.x;; k++) {
+    const long from = boxes[other].self.first + t;
+    if (busy) there[t] = position[from], charges[t] = charge[from];
     __syncthreads();
-    for (int w = tx; w < particles; w += 128)
-      for (int j = 0; j < particles; j++) {
-        double r2 = mine[w].v + others[j].v - (mine[w].x * others[j].x + mine[w].y * others[j].y + mine[w].z * others[j].z); double v = exp(-(a2 * r2)), s = 2 * v;
-        double dx = mine[w].x - others[j].x, dy = mine[w].y - others[j].y, dz = mine[w].z - others[j].z;
-        f[w].v += charges[j] * v, f[w].x += charges[j] * (s * dx), f[w].y += charges[j] * (s * dy), f[w].z += charges[j] * (s * dz);
-      }
+    if (busy) for (int j = 0; j < 100; j++) lava_push(*force, here[t], there[j], charges[j], sharpness);
     __syncthreads();
+    if (k >= box.links) break;
+    other = box.link[k].box;
   }
 }
 static void lavamd() {
@@ -459,10 +459,10 @@ static void lavamd() {
   std::vector<Four> r = make(n, [](int i) { return Four{some(4 * i), some(4 * i + 1), some(4 * i + 2), some(4 * i + 3)}; });
   std::vector<double> q = make(n, [&](int i) { return double(some(i + 4 * n)); }); auto touch = [](int a, int b) { return a != b && std::abs(a % 3 - b % 3) <= 1; };
   for (int b = 0; b < boxes; b++) {
-    box[b] = {b % 3, b / 3, 0, b, 100 * b, 0, {}};
-    for (int o = 0; o < boxes; o++) if (touch(b, o)) box[b].neighbours[box[b].count++] = {o % 3, o / 3, 0, o, 100 * o};
+    box[b] = {{{b % 3, b / 3, 0}, b, 100 * b}, 0, {}};
+    for (int o = 0; o < boxes; o++) if (touch(b, o)) box[b].link[box[b].links++] = {{o % 3, o / 3, 0}, o, 100 * o};
   }
-  Four *f = device<Four>(nullptr, n); ugpu_lavamd<<<boxes, 128>>>(0.5, boxes, device(box), device(r), device(q), f); std::vector<double> force(4 * n);
+  Four *f = device<Four>(nullptr, n); ugpu_lavamd<<<boxes, 128>>>(f, device(r), device(q), device(box), 0.5); std::vector<double> force(4 * n);
   for (int i = 0; i < n; i++) {
     double *a = &r[i].v;
     for (int j = 0; j < n; j++) {
@@ -475,16 +475,17 @@ static void lavamd() {
 }
 // ---- ugpu-sc: streamcluster, what a candidate centre would save each point; its coordinates are copied by one thread.
 struct Point { float weight; float *coordinates; long centre; float cost; };
-__global__ void ugpu_sc(int count, int dimensions, long x, const Point *p, int centres, int stride, const float *coordinates, float *work, const int *table, bool *change) {
-  const int at = blockDim.x * (blockIdx.x + gridDim.x * blockIdx.y) + threadIdx.x; extern __shared__ float candidate[];
-  if (threadIdx.x == 0) for (int i = 0; i < dimensions; i++) candidate[i] = coordinates[i * count + x];
+__global__ void ugpu_sc(float *work, int stride, bool *change, const Point *points, const int *table, const float *coordinates, int dimensions, int count, long chosen) {
+  extern __shared__ float candidate[]; const int at = threadIdx.x + blockDim.x * (gridDim.x * blockIdx.y + blockIdx.x);
+  if (threadIdx.x == 0) for (int k = 0; k < dimensions; k++) candidate[k] = coordinates[chosen + k * count];
   __syncthreads();
-  if (at >= count) return;
-  float *lower = &work[at * stride], distance = 0;
-  for (int i = 0; i < dimensions; i++) distance += (coordinates[i * count + at] - candidate[i]) * (coordinates[i * count + at] - candidate[i]);
-  float cost = distance * p[at].weight;
-  if (cost < p[at].cost) change[at] = 1, lower[centres] += cost - p[at].cost;
-  else lower[table[p[at].centre]] += p[at].cost - cost;
+  if (at < count) {
+    float far = 0; const float *mine = coordinates + at; const Point &p = points[at]; work += at * stride;
+    for (int k = 0; k < dimensions; k++) { const float off = candidate[k] - mine[k * count]; far += off * off; }
+    const float gain = p.cost - far * p.weight;
+    if (gain > 0) work[stride - 1] -= gain, change[at] = true;
+    else work[table[p.centre]] += gain;
+  }
 }
 static void sc() {
   const int count = 4096, dimensions = 256, centres = 23, stride = centres + 1; std::vector<float> c = make(count * dimensions, real);
@@ -492,7 +493,7 @@ static void sc() {
   for (int i = 0; i < count; i++) p[i] = {some(i), nullptr, draw(i) % count, 250 + 30 * real(i + 1)}, table[i] = draw(i + 3) % centres;
   float *x = device(c), *w = device<float>(nullptr, count * stride); bool *b = device<bool>(nullptr, count);
   for (long launch = 0; launch < 2; launch++)
-    ugpu_sc<<<count / 512, 512, dimensions * sizeof(float)>>>(count, dimensions, 77 + 1000 * launch, device(p), centres, stride, x, w, device(table), b);
+    ugpu_sc<<<count / 512, 512, dimensions * sizeof(float)>>>(w, stride, b, device(p), device(table), x, dimensions, count, 77 + 1000 * launch);
   std::vector<double> lower(count * stride); std::vector<int> changed(count);
   for (int i = 0; i < 2 * count; i++) {
     int launch = i / count, at = i % count; double distance = 0;
@@ -502,45 +503,44 @@ static void sc() {
   same("sc", w, lower, 1e-3), same("sc change", b, changed, 0);
 }
 // ---- ugpu-euler3d: finite volumes for the Euler equations on a mesh whose elements have four neighbours.
-__constant__ float euler_far[5];
-__constant__ float3 euler_far_flux[4];
-struct State { float density, energy, squared, pressure, sound; float3 momentum, velocity, fx, fy, fz, fe; };
-__device__ inline void euler_load(State &s, const float *v, int i, int n) {
-  s.density = v[i], s.momentum.x = v[i + n], s.momentum.y = v[i + 2 * n], s.momentum.z = v[i + 3 * n], s.energy = v[i + 4 * n];
-  s.velocity = make_float3(s.momentum.x / s.density, s.momentum.y / s.density, s.momentum.z / s.density);
-  s.squared = s.velocity.x * s.velocity.x + s.velocity.y * s.velocity.y + s.velocity.z * s.velocity.z;
-  s.pressure = 0.4f * (s.energy - 0.5f * s.density * s.squared), s.sound = sqrtf(1.4f * s.pressure / s.density);
+__constant__ float euler_away[3][5]; // the flow far away along each axis
+struct Gas { float q[5], u[3], f[3][5], speed, sound, pressure; }; // q: density, momentum, energy; f: their flow along each axis
+__device__ __forceinline__ void euler_gas(Gas &g, const float *q, int pitch) {
+  _Pragma("unroll") for (int k = 0; k < 5; k++, q += pitch) g.q[k] = *q;
+  float square = 0;
+  _Pragma("unroll") for (int d = 0; d < 3; d++) g.u[d] = g.q[d + 1] / g.q[0], square += g.u[d] * g.u[d];
+  g.speed = sqrtf(square), g.pressure = 0.4f * (g.q[4] - 0.5f * g.q[0] * square), g.sound = sqrtf(1.4f * g.pressure / g.q[0]);
 }
-__device__ inline void euler_fluxes(State &s) {
-  float3 u = s.velocity, m = s.momentum; s.fx = make_float3(u.x * m.x + s.pressure, u.x * m.y, u.x * m.z), s.fy = make_float3(s.fx.y, u.y * m.y + s.pressure, u.y * m.z);
-  s.fz = make_float3(s.fx.z, s.fy.z, u.z * m.z + s.pressure), s.fe = (s.energy + s.pressure) * u;
+__device__ __forceinline__ void euler_flows(Gas &g) {
+  _Pragma("unroll") for (int d = 0; d < 3; d++) {
+    g.f[d][0] = g.q[d + 1], g.f[d][4] = g.u[d] * (g.pressure + g.q[4]), g.f[d][d + 1] = g.u[d] * g.q[d + 1] + g.pressure;
+    _Pragma("unroll") for (int e = d + 1; e < 3; e++) g.f[e][d + 1] = g.f[d][e + 1] = g.u[d] * g.q[e + 1];
+  }
 }
-__global__ void ugpu_euler3d_cuda_compute_step_factor(int n, const float *variables, const float *areas, float *factors) {
-  const int i = blockDim.x * blockIdx.x + threadIdx.x; State s; euler_load(s, variables, i, n); factors[i] = 0.5f / (sqrtf(areas[i]) * (sqrtf(s.squared) + s.sound));
+__device__ __forceinline__ void euler_cross(float *sum, const float (*a)[5], const float (*b)[5], const float *normal) {
+  _Pragma("unroll") for (int d = 2; d >= 0; d--) { const float half = 0.5f * normal[d]; _Pragma("unroll") for (int k = 0; k < 5; k++) sum[k] += half * (a[d][k] + b[d][k]); }
 }
-#define AXIS(d, m, mx, my, mz, me) factor = 0.5f * normal.d, density += factor * (m + s.momentum.d), energy += factor * (me.d + s.fe.d), \
-  momentum.x += factor * (mx.d + s.fx.d), momentum.y += factor * (my.d + s.fy.d), momentum.z += factor * (mz.d + s.fz.d);
-__global__ void ugpu_euler3d_cuda_compute_flux(int n, const int *neighbours, const float *normals, const float *variables, float *fluxes) {
-  const int i = blockDim.x * blockIdx.x + threadIdx.x; State s, o; euler_load(s, variables, i, n), euler_fluxes(s); float speed = sqrtf(s.squared), density = 0, energy = 0;
-  float3 momentum = make_float3(0, 0, 0);
-  _Pragma("unroll") for (int j = 0; j < 4; j++) {
-    int other = neighbours[i + j * n]; float3 normal = make_float3(normals[i + j * n], normals[i + (j + 4) * n], normals[i + (j + 8) * n]);
-    float length = sqrtf(normal.x * normal.x + normal.y * normal.y + normal.z * normal.z);
-    if (other >= 0) {
-      euler_load(o, variables, other, n), euler_fluxes(o); float factor = -length * 0.2f * 0.5f * (speed + sqrtf(o.squared) + s.sound + o.sound);
-      density += factor * (s.density - o.density), energy += factor * (s.energy - o.energy); momentum = momentum + factor * (s.momentum - o.momentum);
-      AXIS(x, o.momentum.x, o.fx, o.fy, o.fz, o.fe) AXIS(y, o.momentum.y, o.fx, o.fy, o.fz, o.fe) AXIS(z, o.momentum.z, o.fx, o.fy, o.fz, o.fe)
-    } else if (other == -1) momentum = momentum + s.pressure * normal;
-    else if (other == -2) {
-      float factor;
-      AXIS(x, euler_far[1], euler_far_flux[0], euler_far_flux[1], euler_far_flux[2], euler_far_flux[3]) AXIS(y, euler_far[2], euler_far_flux[0], euler_far_flux[1], euler_far_flux[2], euler_far_flux[3]) AXIS(z, euler_far[3], euler_far_flux[0], euler_far_flux[1], euler_far_flux[2], euler_far_flux[3])
+__global__ void ugpu_euler3d_cuda_compute_step_factor(float *factors, const float *areas, const float *gas, int n) {
+  const int at = threadIdx.x + blockIdx.x * blockDim.x; Gas g; euler_gas(g, gas + at, n); factors[at] = 0.5f / ((g.sound + g.speed) * sqrtf(areas[at]));
+}
+__global__ void ugpu_euler3d_cuda_compute_flux(float *flux, const float *gas, const float *normals, const int *neighbours, int n) {
+  const int at = threadIdx.x + blockIdx.x * blockDim.x; Gas me, it; float sum[5] = {}; euler_gas(me, gas + at, n), euler_flows(me); neighbours += at, normals += at, flux += at;
+  _Pragma("unroll") for (int side = 0; side < 4; side++, neighbours += n, normals += n) {
+    const int to = *neighbours; const float normal[3] = {normals[0], normals[4 * n], normals[8 * n]};
+    const float length = sqrtf(normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]);
+    if (to == -2) euler_cross(sum, me.f, euler_away, normal);
+    else if (to == -1) { _Pragma("unroll") for (int d = 0; d < 3; d++) sum[d + 1] += normal[d] * me.pressure; }
+    else if (to >= 0) {
+      euler_gas(it, gas + to, n), euler_flows(it); const float drag = 0.2f * 0.5f * length * (me.speed + me.sound + it.speed + it.sound);
+      _Pragma("unroll") for (int k = 0; k < 5; k++) sum[k] += drag * (it.q[k] - me.q[k]);
+      euler_cross(sum, me.f, it.f, normal);
     }
   }
-  fluxes[i] = density, fluxes[i + n] = momentum.x, fluxes[i + 2 * n] = momentum.y, fluxes[i + 3 * n] = momentum.z, fluxes[i + 4 * n] = energy;
+  _Pragma("unroll") for (int k = 0; k < 5; k++, flux += n) *flux = sum[k];
 }
-__global__ void ugpu_euler3d_cuda_time_step(int stage, int n, const float *old, float *variables, const float *factors, const float *fluxes) {
-  const int i = blockDim.x * blockIdx.x + threadIdx.x; float factor = factors[i] / float(3 + 1 - stage);
-  for (int v = 0; v < 5; v++) variables[i + v * n] = old[i + v * n] + factor * fluxes[i + v * n];
+__global__ void ugpu_euler3d_cuda_time_step(float *gas, const float *before, const float *flux, const float *factors, int n, int stage) {
+  int at = threadIdx.x + blockIdx.x * blockDim.x; const float share = factors[at] / float(4 - stage);
+  for (int k = 5; k; k--, at += n) gas[at] = share * flux[at] + before[at];
 }
 static void euler3d() {
   const int n = 192 * 10, width = 128; std::vector<float> u = make(5 * n, [](int i) { return i < n ? some(i) : i < 4 * n ? 0.5f * real(i) : 4 + real(i); });
@@ -559,13 +559,13 @@ static void euler3d() {
     for (int d = 0; d < 3; d++) for (int k = 0; k < 5; k++) r.f[d][k] = k == 0 ? v(d + 1) : v(d + 1) / v(0) * (k == 4 ? v(4) + r.p : double(v(k))) + (k == d + 1) * r.p;
     return r;
   };
-  Flow away = flow([&](int k) { return double(far[k]); }); float3 flux[4];
-  for (int k = 0; k < 4; k++) flux[k] = {float(away.f[0][k + 1]), float(away.f[1][k + 1]), float(away.f[2][k + 1])};
-  cudaMemcpyToSymbol(euler_far, far, sizeof far), cudaMemcpyToSymbol(euler_far_flux, flux, sizeof flux);
+  Flow away = flow([&](int k) { return double(far[k]); }); float flux[3][5];
+  for (int k = 0; k < 15; k++) flux[k / 5][k % 5] = float(away.f[k / 5][k % 5]);
+  cudaMemcpyToSymbol(euler_away, flux, sizeof flux);
   float *x = device(u), *old = device(u), *f = device<float>(nullptr, 5 * n), *m = device(normal); float *a = device(area), *s = device<float>(nullptr, n);
-  int *o = device(other); std::vector<double> c(u.begin(), u.end()), first = c, factor(n), next(5 * n); ugpu_euler3d_cuda_compute_step_factor<<<n / 192, 192>>>(n, x, a, s);
+  int *o = device(other); std::vector<double> c(u.begin(), u.end()), first = c, factor(n), next(5 * n); ugpu_euler3d_cuda_compute_step_factor<<<n / 192, 192>>>(s, a, x, n);
   for (int stage = 0; stage < 3; stage++) {
-    ugpu_euler3d_cuda_compute_flux<<<n / 192, 192>>>(n, o, m, x, f); ugpu_euler3d_cuda_time_step<<<n / 192, 192>>>(stage, n, old, x, s, f);
+    ugpu_euler3d_cuda_compute_flux<<<n / 192, 192>>>(f, x, m, o, n); ugpu_euler3d_cuda_time_step<<<n / 192, 192>>>(x, old, f, s, n, stage);
     for (int i = 0; i < n; i++) {
       Flow me = flow([&](int k) { return c[i + k * n]; });
       if (stage == 0) factor[i] = 0.5 / (std::sqrt(area[i]) * (me.speed + me.sound));
@@ -588,68 +588,65 @@ static void euler3d() {
 // ---- ugpu-dwt2d: the reversible 5/3 wavelet transform; a window of 192 by 8 slides down a strip, in shared memory.
 // Even columns lie in the first half of the buffer and odd ones in the second; three rows above the window, two columns left.
 const int DWT_X = 192, DWT_Y = 8, DWT_LINE = DWT_X / 2 + 2, DWT_HALF = DWT_LINE * (DWT_Y + 3) + 16;
-__device__ inline int dwt_at(int column) { return (column + 2) / 2 + (column & 1 ? DWT_HALF : 0); }
-template <bool checked> struct DwtColumn {
-  int offset, pixel[3], at, y, step, height;
-  __device__ int load(const int *in) {
-    int value = in[at]; at += step;
-    if (checked && ++y == height) at -= 2 * step, step = -step;
-    return value;
+__device__ __forceinline__ int dwt_cell(int column) { return (column & 1) * DWT_HALF + (column >> 1) + 1; }
+// A column of the strip: where it lies in the window, its three newest pixels, and where the next comes from: back up below the image's last row.
+template <bool turns> struct DwtStrip {
+  int cell, newest[3], left, stride, next;
+  __device__ __forceinline__ int take(const int *image) {
+    const int pixel = image[next]; next += stride;
+    if (turns && --left == 0) stride = -stride, next += 2 * stride;
+    return pixel;
   }
-  __device__ void place(int width, int tall, int x, int first) {
-    x = x < 0 ? -x : x >= width ? 2 * width - 2 - x : x; at = first * width + x, y = first, step = width, height = tall;
+  __device__ __forceinline__ void seek(int x, int width, int height, int row) { next = x + row * width, stride = width, left = height - row; }
+  __device__ void start(const int *image, int width, int height, int column, int row) {
+    int x = abs(int(blockIdx.x) * DWT_X + column); cell = dwt_cell(column);
+    if (x >= width) x = 2 * (width - 1) - x;
+    const bool top = blockIdx.y == 0; seek(x, width, height, top ? row : row - 2);
+    if (top) { for (int i = 2; i >= 0; i--) newest[i] = take(image); seek(x, width, height, row + 1); }
+    else for (int &pixel : newest) pixel = take(image);
   }
-  __device__ void open(const int *in, int width, int tall, int column, int first) {
-    offset = dwt_at(column); int x = blockIdx.x * DWT_X + column;
-    if (blockIdx.y == 0) {
-      place(width, tall, x, first); pixel[2] = load(in), pixel[1] = load(in), pixel[0] = load(in); place(width, tall, x, first + 1);
-    } else {
-      place(width, tall, x, first - 2); pixel[0] = load(in), pixel[1] = load(in), pixel[2] = load(in);
-    }
-  }
-  __device__ void slide(const int *in, int *buffer) {
-    int *c = buffer + offset;
-    for (int i = 0; i < 3; i++) c[i * DWT_LINE] = pixel[i];
-    for (int i = 3; i < 3 + DWT_Y; i++) c[i * DWT_LINE] = load(in);
-    for (int i = 0; i < 3; i++) pixel[i] = c[(DWT_Y + i) * DWT_LINE];
-    for (int i = 1; i < DWT_Y + 2; i += 2) c[i * DWT_LINE] -= (c[(i - 1) * DWT_LINE] + c[(i + 1) * DWT_LINE]) / 2;
-    for (int i = 2; i < DWT_Y + 2; i += 2) c[i * DWT_LINE] += (c[(i - 1) * DWT_LINE] + c[(i + 1) * DWT_LINE] + 2) / 4;
+  __device__ void advance(const int *image, int *window) { // eight rows further, lifted along the column
+    int v[DWT_Y + 3], *c = window + cell;
+    for (int i = 0; i < DWT_Y + 3; i++) v[i] = i < 3 ? newest[i] : take(image);
+    for (int i = 0; i < 3; i++) newest[i] = v[DWT_Y + i];
+    for (int i = 0; i <= DWT_Y; i += 2) v[i + 1] -= (v[i] + v[i + 2]) / 2;
+    for (int i = 2; i <= DWT_Y; i += 2) v[i] += (v[i - 1] + v[i + 1] + 2) / 4;
+    for (int i = 0; i < DWT_Y + 3; i++) c[i * DWT_LINE] = v[i];
   }
 };
-template <bool loads, bool writes> __device__ void dwt_transform(int *buffer, const int *in, int *out, int width, int height, int steps) {
-  const int first = blockIdx.y * DWT_Y * steps, t = threadIdx.x; DwtColumn<loads> column, rim = {}; column.open(in, width, height, t, first);
-  if (t < 3) rim.open(in, width, height, t + (t == 0 ? DWT_X : -3), first);
-  const int mine = t * 2 - (DWT_X - 1) * (t / (DWT_X / 2)), from = dwt_at(mine), x = blockIdx.x * DWT_X + mine, area = width / 2 * (height / 2);
-  int to = x / 2 + (x & 1 ? area : 0) + first / 2 * (width / 2), y = first;
-  for (int w = 0; w < steps; w++) {
-    column.slide(in, buffer);
-    if (t < 3) rim.slide(in, buffer);
+// Once per pair of a window's rows, a block's width at a time.
+template <typename F> __device__ __forceinline__ void dwt_pairs(F lift) {
+  const int pairs = DWT_Y * DWT_LINE - 1;
+  _Pragma("unroll") for (int k = 0; k <= pairs / DWT_X; k++) { const int i = threadIdx.x + k * DWT_X; if (k < pairs / DWT_X || i < pairs) lift(i); }
+  __syncthreads();
+}
+template <bool below, bool beyond> __device__ void dwt_slide(int *window, int *out, const int *in, int height, int width, int steps) {
+  const int t = threadIdx.x; int row = blockIdx.y * DWT_Y * steps; DwtStrip<below> strip, rim = {}; const bool two = t < 3; strip.start(in, width, height, t, row);
+  if (two) rim.start(in, width, height, t ? t - 3 : DWT_X, row);
+  const bool odd = t >= DWT_X / 2; const int column = odd ? 2 * t - DWT_X + 1 : 2 * t, band = width * height / 4, x = blockIdx.x * DWT_X + column;
+  int *even = window + 2 * DWT_LINE, *high = even + DWT_HALF; const int *mine = even + dwt_cell(column); int at = (x >> 1) + row / 2 * (width / 2) + (odd ? band : 0);
+  for (; steps; steps--) {
+    strip.advance(in, window);
+    if (two) rim.advance(in, window);
     __syncthreads();
-    int *even = buffer + 2 * DWT_LINE, *odd = even + DWT_HALF; const int pairs = DWT_Y * DWT_LINE - 1, whole = pairs / DWT_X;
-    auto predict = [&](int i) { odd[i] -= (even[i] + even[i + 1]) / 2; }; auto update = [&](int i) { even[i + 1] += (odd[i] + odd[i + 1] + 2) / 4; };
-    for (int i = 0; i < whole; i++) predict(t + i * DWT_X);
-    if (t < pairs - whole * DWT_X) predict(t + whole * DWT_X);
-    __syncthreads();
-    for (int i = 0; i < whole; i++) update(t + i * DWT_X);
-    if (t < pairs - whole * DWT_X) update(t + whole * DWT_X);
-    __syncthreads();
-    for (int r = 2; r < 2 + DWT_Y; r += 2, to += width / 2, y += 2) {
-      if (!writes || (x < width && y < height)) out[to] = buffer[from + r * DWT_LINE];
-      if (!writes || (x < width && y + 1 < height)) out[to + 2 * area] = buffer[from + (r + 1) * DWT_LINE];
+    dwt_pairs([&](int i) { high[i] -= (even[i + 1] + even[i]) / 2; }); dwt_pairs([&](int i) { even[i + 1] += (high[i + 1] + high[i] + 2) / 4; });
+    for (int r = 0; r < DWT_Y; r++, row++) {
+      if (!beyond || (row < height && x < width)) out[r & 1 ? at + 2 * band : at] = mine[r * DWT_LINE];
+      if (r & 1) at += width / 2;
     }
     __syncthreads();
   }
 }
-__global__ __launch_bounds__(DWT_X, 5) void ugpu_dwt2d(const int *in, int *out, int width, int height, int steps) {
-  __shared__ int buffer[2 * DWT_HALF];
-  if ((blockIdx.y + 1) * DWT_Y * steps + 1 >= height) dwt_transform<true, true>(buffer, in, out, width, height, steps);
-  else if ((blockIdx.x + 1) * DWT_X + 1 >= width) dwt_transform<false, true>(buffer, in, out, width, height, steps);
-  else dwt_transform<false, false>(buffer, in, out, width, height, steps);
+__global__ __launch_bounds__(DWT_X, 5) void ugpu_dwt2d(int *out, const int *in, int height, int width, int steps) {
+  __shared__ int window[2 * DWT_HALF]; const bool low = (blockIdx.y + 1) * DWT_Y * steps + 1 >= height, right = (blockIdx.x + 1) * DWT_X + 1 >= width;
+  if (!low && !right) dwt_slide<false, false>(window, out, in, height, width, steps);
+  else if (!low) dwt_slide<false, true>(window, out, in, height, width, steps);
+  else dwt_slide<true, true>(window, out, in, height, width, steps);
 }
 static void dwt2d() {
   const int width = 3 * 192, steps = 4, height = 3 * 8 * steps, n = width * height; std::vector<int> a = make(n, [](int i) { return int(draw(i) % 256) - 128; });
   int *y = device<int>(nullptr, n);
-  for (int round = 0; round < 3; round++) ugpu_dwt2d<<<dim3(3, 3), 192>>>(device(a), y, width, height, steps);
+  for (int round = 0; round < 3; round++) ugpu_dwt2d<<<dim3(3, 3), 192>>>(y, device(a), height, width, steps);
   auto lift = [&](int *p, int count, int step) {
     auto at = [&](int i) -> int & { return p[step * (i < 0 ? -i : i >= count ? 2 * count - 2 - i : i)]; };
     for (int i = 1; i < count; i += 2) at(i) -= (at(i - 1) + at(i + 1)) / 2;
@@ -665,15 +662,20 @@ static void dwt2d() {
 // ---- ugpu-pvc: the first map of page view count: a record of a log per thread, its bytes hashed, key and value emitted.
 struct PageKey { const char *log; int offset, hash; };
 struct PageValue { int size, phase; };
-__global__ void ugpu_pvc(const char *keys, const char *values, const int4 *places, const int *key_at, const int *value_at, char *out_keys, char *out_values, int4 *out_places, int records, int per_task) {
-  const int first = blockIdx.x * per_task * blockDim.x, end = min(first + per_task * int(blockDim.x), records);
-  for (int i = first + threadIdx.x; i < end; i += blockDim.x) {
-    PageKey *key = (PageKey *)(keys + places[i].x); PageValue *value = (PageValue *)(values + places[i].z); const char *entry = key->log + key->offset; int hash = value->size;
-    for (int b = 0; b < value->size; b++) hash = (hash << 4) ^ (hash >> 28) ^ entry[b];
-    key->hash = hash; int k = key_at[i], v = value_at[i];
-    for (int b = 0; b < int(sizeof(PageKey)); b += 4) *(int *)(out_keys + k + b) = *(int *)((char *)key + b);
-    for (int b = 0; b < int(sizeof(PageValue)); b += 4) *(int *)(out_values + v + b) = *(int *)((char *)value + b);
-    out_places[i] = make_int4(k, sizeof(PageKey), v, sizeof(PageValue));
+template <typename T> __device__ __forceinline__ void pvc_emit(char *to, const T *from) {
+  const int *word = (const int *)from; int *out = (int *)to; for (int k = 0; k < int(sizeof(T) / 4); k++) out[k] = word[k];
+}
+__device__ __forceinline__ int pvc_hash(const char *text, const int &size) {
+  int hash = size; for (int b = 0; b < size; b++) hash = text[b] ^ (hash >> 28) ^ (hash << 4);
+  return hash;
+}
+__global__ void ugpu_pvc(int4 *out_places, char *out_keys, char *out_values, const int *key_at, const int *value_at, int4 *places, char *keys, const char *values, int tasks, int records) {
+  int i = blockIdx.x * blockDim.x * tasks + threadIdx.x;
+  for (int left = tasks; left && i < records; left--, i += blockDim.x) {
+    const PageValue *value = (const PageValue *)(values + places[i].z); PageKey *key = (PageKey *)(keys + places[i].x);
+    key->hash = pvc_hash(key->log + key->offset, value->size);
+    const int to = value_at[i], k = key_at[i]; pvc_emit(out_values + to, value), pvc_emit(out_keys + k, key);
+    out_places[i] = make_int4(k, sizeof(PageKey), to, sizeof(PageValue));
   }
 }
 static void pvc() {
@@ -683,7 +685,7 @@ static void pvc() {
   std::vector<int4> places = make(records, [](int i) { return int4{16 * i, 16, 8 * i, 8}; });
   std::vector<int> key_at = make(records, [](int i) { return 16 * i; }), value_at = make(records, [](int i) { return 8 * i; }); PageKey *k = device<PageKey>(nullptr, records);
   PageValue *v = device<PageValue>(nullptr, records);
-  ugpu_pvc<<<records / 256, 256>>>((char *)device(keys), (char *)device(values), device(places), device(key_at), device(value_at), (char *)k, (char *)v, device<int4>(nullptr, records), records, 1);
+  ugpu_pvc<<<records / 256, 256>>>(device<int4>(nullptr, records), (char *)k, (char *)v, device(key_at), device(value_at), device(places), (char *)device(keys), (char *)device(values), 1, records);
   PageKey *r = host(k, records); PageValue *s = host(v, records);
   for (int i = 0; i < records; i++) {
     unsigned hash = values[i].size;

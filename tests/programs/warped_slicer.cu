@@ -1,4 +1,4 @@
-// The ten kernels of Warped-Slicer's table II, at small sizes: Parboil, Rodinia, CUDA SDK and ISPASS 2009 algorithms.
+// Kernels of Warped-Slicer's table II: our own programs of the published algorithms; blocks, tiles and accesses per thread as in the public ones (CUDA samples: BLK, DXT, IMG; Rodinia: BFS, HOT, KNN; Parboil: LBM, MM, MVP; ISPASS 2009: NN), at small sizes.
 #include "check.h"
 #include <algorithm>
 #include <cstring>
@@ -8,23 +8,26 @@ using std::min;
 
 // MM: C = beta C + alpha A B', sixteen columns of C per thread, a strip of B in shared memory.
 const int mm_wide = 16, mm_strip = 8, mm_tall = mm_wide * mm_strip;
-__global__ void ws_mm(const float *a, int a_pitch, const float *b, int b_pitch, float *c, int c_pitch, int depth, float alpha, float beta) {
+__global__ void ws_mm(float *c, int c_pitch, float keep, float scale, const float *b, int b_pitch, const float *a, int a_pitch, int depth) {
   __shared__ float strip[mm_strip][mm_wide];
-  float sums[mm_wide];
-  for (int n = 0; n < mm_wide; n++) sums[n] = 0;
-  int lane = threadIdx.y * blockDim.x + threadIdx.x;
-  int row = blockIdx.x * mm_tall + lane, column = blockIdx.y * mm_wide + threadIdx.x;
-  for (int i = 0; i < depth; i += mm_strip) {
-    strip[threadIdx.y][threadIdx.x] = b[column + (i + threadIdx.y) * b_pitch];
+  const int tx = threadIdx.x, ty = threadIdx.y, first = mm_wide * blockIdx.y;
+  const int row = mm_tall * blockIdx.x + mm_wide * ty + tx;
+  float sums[mm_wide] = {};
+  a += row, b += first + tx + ty * b_pitch;
+  for (int left = depth; left > 0; left -= mm_strip) {
+    strip[ty][tx] = *b;
+    b += mm_strip * b_pitch;
     __syncthreads();
-    for (int j = 0; j < mm_strip; j++) {
-      float x = a[row + (i + j) * a_pitch];
-      for (int n = 0; n < mm_wide; n++) sums[n] += x * strip[j][n];
+#pragma unroll
+    for (const auto &line : strip) {
+      const float factor = *a;
+      a += a_pitch;
+      for (int n = 0; n < mm_wide; n++) sums[n] = fmaf(line[n], factor, sums[n]);
     }
     __syncthreads();
   }
-  int at = c_pitch * blockIdx.y * mm_wide + row;
-  for (int n = 0; n < mm_wide; n++) c[at + n * c_pitch] = c[at + n * c_pitch] * beta + alpha * sums[n];
+  c += row + first * c_pitch;
+  for (float sum : sums) *c = scale * sum + keep * *c, c += c_pitch;
 }
 void check_mm() {
   const int m = 256, n = 96, k = 64;
@@ -33,7 +36,7 @@ void check_mm() {
   for (int i = 0; i < n * k; i++) b[i] = real(i + 70000);
   for (int i = 0; i < m * n; i++) c[i] = real(i + 140000);
   float *z = device(c.data(), m * n);
-  ws_mm<<<dim3(m / mm_tall, n / mm_wide), dim3(mm_wide, mm_strip)>>>(device(a.data(), m * k), m, device(b.data(), n * k), n, z, m, k, 1.25f, 0.75f);
+  ws_mm<<<dim3(m / mm_tall, n / mm_wide), dim3(mm_wide, mm_strip)>>>(z, m, 0.75f, 1.25f, device(b.data(), n * k), n, device(a.data(), m * k), m, k);
   float *got = host(z, m * n);
   for (int i = 0; i < m * n; i++) {
     double sum = 0;
@@ -44,36 +47,42 @@ void check_mm() {
 
 // HOT: a stencil's steps on a tile of 16 by 16 that shrinks by a rim per step; the 2.0 is a double, as in Rodinia's source.
 const int hot_edge = 16;
-__global__ void ws_hot(int steps, float *power, float *from, float *to, int columns, int rows, int rim_x, int rim_y, float capacity, float rx, float ry, float rz, float step, float elapsed) {
-  __shared__ float heat[hot_edge][hot_edge], source[hot_edge][hot_edge], next[hot_edge][hot_edge];
-  float ambient = 80.0, scale = step / capacity, gx = 1 / rx, gy = 1 / ry, gz = 1 / rz;
-  int tx = threadIdx.x, ty = threadIdx.y;
-  int inner = hot_edge - 2 * steps;
-  int top = inner * blockIdx.y - rim_y, left = inner * blockIdx.x - rim_x;
-  int bottom = top + hot_edge - 1, right = left + hot_edge - 1;
-  int y = top + ty, x = left + tx, at = rows * y + x;
-  if (y >= 0 && y <= rows - 1 && x >= 0 && x <= columns - 1) {
-    heat[ty][tx] = from[at];
-    source[ty][tx] = power[at];
+struct Chip { float rx, ry, rz, capacity, step; };
+__device__ __forceinline__ double hot_bend(float own, float one, float other) { return one + other - 2.0 * own; }
+// The part of a tile's line, from a cell on, that lies on the chip.
+__device__ __forceinline__ int2 hot_span(int from, int cells) { return make_int2(max(-from, 0), min(cells - from, hot_edge) - 1); }
+__device__ __forceinline__ bool hot_within(int low, int i, int high) { return low <= i && i <= high; }
+__global__ void ws_hot(float *to, const float *from, const float *power, Chip chip, int columns, int rows, int2 rim, int steps) {
+  __shared__ float source[hot_edge][hot_edge], heat[hot_edge][hot_edge], next[hot_edge][hot_edge];
+  const int i = threadIdx.y, j = threadIdx.x, pace = hot_edge - 2 * steps;
+  const int left = pace * blockIdx.x - rim.x, top = pace * blockIdx.y - rim.y;
+  const int2 across = hot_span(left, columns), down = hot_span(top, rows);
+  const bool real = hot_within(across.x, j, across.y) && hot_within(down.x, i, down.y);
+  const int cell = (top + i) * columns + left + j;
+  if (real) {
+    source[i][j] = power[cell];
+    heat[i][j] = from[cell];
   }
   __syncthreads();
-  int low_y = top < 0 ? -top : 0, high_y = bottom > rows - 1 ? hot_edge - 1 - (bottom - rows + 1) : hot_edge - 1;
-  int low_x = left < 0 ? -left : 0, high_x = right > columns - 1 ? hot_edge - 1 - (right - columns + 1) : hot_edge - 1;
-  int n = max(ty - 1, low_y), s = min(ty + 1, high_y), w = max(tx - 1, low_x), e = min(tx + 1, high_x);
-  bool done;
-  for (int i = 0; i < steps; i++) {
-    done = false;
-    if (tx >= i + 1 && tx <= hot_edge - i - 2 && ty >= i + 1 && ty <= hot_edge - i - 2 && tx >= low_x && tx <= high_x && ty >= low_y && ty <= high_y) {
-      done = true;
-      next[ty][tx] = heat[ty][tx] + scale * (source[ty][tx] + (heat[s][tx] + heat[n][tx] - 2.0 * heat[ty][tx]) * gy +
-                                             (heat[ty][e] + heat[ty][w] - 2.0 * heat[ty][tx]) * gx + (ambient - heat[ty][tx]) * gz);
+  const float per_x = 1 / chip.rx, per_y = 1 / chip.ry, per_z = 1 / chip.rz, gain = chip.step / chip.capacity;
+  const int east = min(j + 1, across.y), west = max(j - 1, across.x), south = min(i + 1, down.y), north = max(i - 1, down.x);
+  int low = 1;
+  for (;; low++) {
+    const int high = hot_edge - 1 - low;
+    const bool live = real && hot_within(low, i, high) && hot_within(low, j, high);
+    if (live) {
+      const float own = heat[i][j];
+      const double sides = hot_bend(own, heat[i][west], heat[i][east]) * per_x, ends = hot_bend(own, heat[north][j], heat[south][j]) * per_y;
+      next[i][j] = own + gain * (source[i][j] + ends + sides + (80.0f - own) * per_z);
     }
     __syncthreads();
-    if (i == steps - 1) break;
-    if (done) heat[ty][tx] = next[ty][tx];
+    if (low == steps) {
+      if (live) to[cell] = next[i][j];
+      return;
+    }
+    if (live) heat[i][j] = next[i][j];
     __syncthreads();
   }
-  if (done) to[at] = next[ty][tx];
 }
 void check_hot() {
   const int edge = 60, steps = 2, tiles = edge / (hot_edge - 2 * steps), cells = edge * edge;
@@ -82,7 +91,7 @@ void check_hot() {
   for (int i = 0; i < cells; i++) heat[i] = 90 + 10 * real(i), power[i] = 5 + 5 * real(i + cells);
   float *p = device(power.data(), cells), *planes[2] = {device(heat.data(), cells), device<float>(nullptr, cells)};
   for (int pass = 0; pass < 2; pass++)
-    ws_hot<<<dim3(tiles, tiles), dim3(hot_edge, hot_edge)>>>(steps, p, planes[pass], planes[1 - pass], edge, edge, steps, steps, capacity, rx, ry, rz, step, 0.001f);
+    ws_hot<<<dim3(tiles, tiles), dim3(hot_edge, hot_edge)>>>(planes[1 - pass], planes[pass], p, Chip{rx, ry, rz, capacity, step}, edge, edge, make_int2(steps, steps), steps);
   std::vector<double> now(heat.begin(), heat.end()), then(cells);
   for (int pass = 0; pass < 2 * steps; pass++, std::swap(now, then))
     for (int y = 0; y < edge; y++)
@@ -97,20 +106,21 @@ void check_hot() {
 
 // KNN: the distance of a record to a point.
 struct Place { float latitude, longitude; };
-__global__ void ws_knn(Place *places, float *distances, int count, float latitude, float longitude) {
-  int at = blockDim.x * (gridDim.x * blockIdx.y + blockIdx.x) + threadIdx.x;
-  Place *place = places + at;
-  if (at < count) {
-    float *distance = distances + at;
-    *distance = (float)sqrt((latitude - place->latitude) * (latitude - place->latitude) + (longitude - place->longitude) * (longitude - place->longitude));
-  }
+__device__ __forceinline__ float knn_apart(const Place &a, const Place &b) {
+  float north = a.latitude - b.latitude, east = a.longitude - b.longitude;
+  return sqrtf(east * east + north * north);
+}
+__global__ void ws_knn(Place here, int count, float *distances, const Place *places) {
+  const int block = blockIdx.x + blockIdx.y * gridDim.x, record = threadIdx.x + block * blockDim.x;
+  if (record >= count) return;
+  distances[record] = knn_apart(places[record], here);
 }
 void check_knn() {
   const int count = 24 * 256 - 57;
   std::vector<Place> places(count);
   for (int i = 0; i < count; i++) places[i] = {90 * real(2 * i), 180 * real(2 * i + 1)};
   float *d = device<float>(nullptr, count);
-  ws_knn<<<(count + 255) / 256, 256>>>(device(places.data(), count), d, count, 30, 90);
+  ws_knn<<<(count + 255) / 256, 256>>>(Place{30, 90}, count, d, device(places.data(), count));
   float *got = host(d, count);
   for (int i = 0; i < count; i++) expect("knn", i, double(got[i]), std::hypot(30.0 - places[i].latitude, 90.0 - places[i].longitude), 1e-5);
 }
@@ -120,50 +130,63 @@ const int lbm_width = 120, lbm_pitch = 128, lbm_rows = 6, lbm_depth = 5, lbm_mar
 const int lbm_cells = lbm_pitch * lbm_rows * (lbm_depth + 4), lbm_all = 20 * lbm_cells + 40 * lbm_pitch * lbm_rows;
 enum { C, N, S, E, W, T, B, NE, NW, SE, SW, NT, NB, ST, SB, ET, EB, WT, WB, FLAGS };
 enum { OBSTACLE = 1, ACCELERATED = 2 };
-__device__ float &lbm_cell(float *grid, int x, int y, int z, int field) { return grid[lbm_cells * field + x + y * lbm_pitch + z * lbm_pitch * lbm_rows]; }
-__device__ void lbm_swap(float &a, float &b) { float c = a; a = b, b = c; }
-__global__ void ws_lbm(float *from, float *to) {
-  int x = threadIdx.x, y = blockIdx.x, z = blockIdx.y;
-  const float omega = 1.95f;
-  float c = lbm_cell(from, x, y, z, C);
-  float n = lbm_cell(from, x, y - 1, z, N), s = lbm_cell(from, x, y + 1, z, S);
-  float e = lbm_cell(from, x - 1, y, z, E), w = lbm_cell(from, x + 1, y, z, W);
-  float t = lbm_cell(from, x, y, z - 1, T), b = lbm_cell(from, x, y, z + 1, B);
-  float ne = lbm_cell(from, x - 1, y - 1, z, NE), nw = lbm_cell(from, x + 1, y - 1, z, NW);
-  float se = lbm_cell(from, x - 1, y + 1, z, SE), sw = lbm_cell(from, x + 1, y + 1, z, SW);
-  float nt = lbm_cell(from, x, y - 1, z - 1, NT), nb = lbm_cell(from, x, y - 1, z + 1, NB);
-  float st = lbm_cell(from, x, y + 1, z - 1, ST), sb = lbm_cell(from, x, y + 1, z + 1, SB);
-  float et = lbm_cell(from, x - 1, y, z - 1, ET), eb = lbm_cell(from, x - 1, y, z + 1, EB);
-  float wt = lbm_cell(from, x + 1, y, z - 1, WT), wb = lbm_cell(from, x + 1, y, z + 1, WB);
-  if (__float_as_uint(lbm_cell(from, x, y, z, FLAGS)) & OBSTACLE) {
-    lbm_swap(n, s), lbm_swap(e, w), lbm_swap(t, b), lbm_swap(ne, sw), lbm_swap(nw, se);
-    lbm_swap(nt, sb), lbm_swap(nb, st), lbm_swap(et, wb), lbm_swap(eb, wt);
-  } else {
-    float density = c + n + s + e + w + t + b + ne + nw + se + sw + nt + nb + st + sb + et + eb + wt + wb;
-    float ux = e - w + ne - nw + se - sw + et + eb - wt - wb;
-    float uy = n - s + ne + nw - se - sw + nt + nb - st - sb;
-    float uz = t - b + nt - nb + st - sb + et - eb + wt - wb;
-    ux /= density, uy /= density, uz /= density;
-    if (__float_as_uint(lbm_cell(from, x, y, z, FLAGS)) & ACCELERATED) ux = 0.005f, uy = 0.002f, uz = 0;
-    float square = 1.5f * (ux * ux + uy * uy + uz * uz) - 1, base = omega * density, keep = 1 - omega;
-    float part = 1.0f / 3 * base;
-    c = keep * c + part * (-square);
-    part = 1.0f / 18 * base;
-    auto relax = [&](float old, float u) { return keep * old + part * (u * (4.5f * u + 3) - square); };
-    auto back = [&](float old, float u) { return keep * old + part * (u * (4.5f * u - 3) - square); };
-    n = relax(n, uy), s = back(s, uy), t = relax(t, uz), b = back(b, uz), e = relax(e, ux), w = back(w, ux);
-    part = 1.0f / 36 * base;
-    nt = relax(nt, uy + uz), nb = relax(nb, uy - uz), st = relax(st, -uy + uz), sb = relax(sb, -uy - uz);
-    ne = relax(ne, ux + uy), se = relax(se, ux - uy), et = relax(et, ux + uz), eb = relax(eb, ux - uz);
-    nw = relax(nw, -ux + uy), sw = relax(sw, -ux - uy), wt = relax(wt, -ux + uz), wb = relax(wb, -ux - uz);
+// The distributions of a way and of the opposite one: to gather, to turn round, to relax, to store.
+template <int x, int y, int z, int forth, int back> struct Pair {
+  float ahead, behind;
+  __device__ __forceinline__ void gather(const float *cell) {
+    const int way = x + lbm_pitch * (y + lbm_rows * z);
+    ahead = cell[lbm_cells * forth - way], behind = cell[lbm_cells * back + way];
   }
-  lbm_cell(to, x, y, z, C) = c, lbm_cell(to, x, y, z, N) = n, lbm_cell(to, x, y, z, S) = s;
-  lbm_cell(to, x, y, z, E) = e, lbm_cell(to, x, y, z, W) = w, lbm_cell(to, x, y, z, T) = t;
-  lbm_cell(to, x, y, z, B) = b, lbm_cell(to, x, y, z, NE) = ne, lbm_cell(to, x, y, z, NW) = nw;
-  lbm_cell(to, x, y, z, SE) = se, lbm_cell(to, x, y, z, SW) = sw, lbm_cell(to, x, y, z, NT) = nt;
-  lbm_cell(to, x, y, z, NB) = nb, lbm_cell(to, x, y, z, ST) = st, lbm_cell(to, x, y, z, SB) = sb;
-  lbm_cell(to, x, y, z, ET) = et, lbm_cell(to, x, y, z, EB) = eb, lbm_cell(to, x, y, z, WT) = wt;
-  lbm_cell(to, x, y, z, WB) = wb;
+  __device__ __forceinline__ void store(float *cell) const { cell[lbm_cells * forth] = ahead, cell[lbm_cells * back] = behind; }
+  __device__ __forceinline__ void turn() {
+    const float was = ahead;
+    ahead = behind;
+    behind = was;
+  }
+  template <int sign> __device__ __forceinline__ void flow(float &sum) const {
+    if (sign > 0) sum = sum + ahead - behind;
+    if (sign < 0) sum = sum - ahead + behind;
+  }
+  __device__ __forceinline__ void moments(float &mass, float3 &flux) const {
+    mass += ahead, mass += behind;
+    flow<x>(flux.x), flow<y>(flux.y), flow<z>(flux.z);
+  }
+  __device__ __forceinline__ void relax(float3 u, float keep, float base, float square) {
+    const int axes = x * x + y * y + z * z;
+    const float share = base * (axes == 1 ? 1.0f / 18 : 1.0f / 36);
+    float along = x ? x * u.x : y ? y * u.y : z * u.z;
+    if (x && y) along += y * u.y;
+    if ((x || y) && z) along += z * u.z;
+    ahead = share * (along * (3 + 4.5f * along) - square) + keep * ahead;
+    behind = share * (along * (4.5f * along - 3) - square) + keep * behind;
+  }
+};
+struct Ways {
+  Pair<0, 1, 0, N, S> ns; Pair<1, 0, 0, E, W> ew; Pair<0, 0, 1, T, B> tb;
+  Pair<1, 1, 0, NE, SW> rising; Pair<-1, 1, 0, NW, SE> falling; Pair<0, 1, 1, NT, SB> nt;
+  Pair<0, 1, -1, NB, ST> nb; Pair<1, 0, 1, ET, WB> et; Pair<1, 0, -1, EB, WT> eb;
+  template <typename F> __device__ __forceinline__ void each(F f) { f(ns), f(ew), f(tb), f(rising), f(falling), f(nt), f(nb), f(et), f(eb); }
+};
+__global__ void ws_lbm(float *to, const float *from) {
+  const int cell = threadIdx.x + lbm_pitch * (blockIdx.x + lbm_rows * blockIdx.y);
+  from += cell, to += cell;
+  Ways ways;
+  float rest = from[lbm_cells * C];
+  ways.each([&](auto &pair) { pair.gather(from); });
+  const unsigned flags = __float_as_uint(from[lbm_cells * FLAGS]);
+  if (!(flags & OBSTACLE)) {
+    const float omega = 1.95f, keep = 1 - omega;
+    float mass = rest;
+    float3 u = {0, 0, 0};
+    ways.each([&](auto &pair) { pair.moments(mass, u); });
+    u = flags & ACCELERATED ? make_float3(0.005f, 0.002f, 0) : make_float3(u.x / mass, u.y / mass, u.z / mass);
+    const float square = (u.z * u.z + u.y * u.y + u.x * u.x) * 1.5f - 1, base = mass * omega;
+    ways.each([&](auto &pair) { pair.relax(u, keep, base, square); });
+    rest = rest * keep - square * (base * (1.0f / 3));
+  } else
+    ways.each([&](auto &pair) { pair.turn(); });
+  to[lbm_cells * C] = rest;
+  ways.each([&](auto &pair) { pair.store(to); });
 }
 void check_lbm() {
   // Direction of each field in x (east), y (north), z (top), and its weight by the number of axes.
@@ -181,7 +204,7 @@ void check_lbm() {
       else cell = weight[axes] * (1 + 0.1 * real(f * lbm_cells + i));
     }
   float *from = device(grid.data(), lbm_all), *to = device(grid.data(), lbm_all);
-  ws_lbm<<<dim3(lbm_rows, lbm_depth), lbm_width>>>(from + lbm_margin, to + lbm_margin);
+  ws_lbm<<<dim3(lbm_rows, lbm_depth), lbm_width>>>(to + lbm_margin, from + lbm_margin);
   float *got = host(to, lbm_all);
   for (int z = 0; z < lbm_depth; z++)
     for (int y = 0; y < lbm_rows; y++)
@@ -212,20 +235,26 @@ void check_lbm() {
 }
 
 // BLK: prices of a call and a put per option; each thread walks in strides of the grid.
-__device__ inline float blk_normal(float d) {
-  float k = 1.0f / (1.0f + 0.2316419f * fabsf(d));
-  float tail = 0.39894228040143267794f * __expf(-0.5f * d * d) * (k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f)))));
-  return d > 0 ? 1.0f - tail : tail;
+__device__ __forceinline__ float blk_below(float d) {
+  const float density = __expf(d * d * -0.5f) * 0.39894228040143267794f, k = 1.0f / fmaf(fabsf(d), 0.2316419f, 1.0f);
+  float series = 1.330274429f;
+  for (float term : {-1.821255978f, 1.781477937f, -0.356563782f, 0.31938153f}) series = series * k + term;
+  const float above = series * k * density;
+  return d <= 0 ? above : 1.0f - above;
 }
-__global__ void ws_blk(float *call, float *put, float *stock, float *strike, float *years, float rate, float spread, int count) {
-  const int stride = blockDim.x * gridDim.x;
-  for (int at = blockDim.x * blockIdx.x + threadIdx.x; at < count; at += stride) {
-    float s = stock[at], x = strike[at], t = years[at];
-    float root = sqrtf(t);
-    float d1 = (__logf(s / x) + (rate + 0.5f * spread * spread) * t) / (spread * root), d2 = d1 - spread * root;
-    float n1 = blk_normal(d1), n2 = blk_normal(d2), discount = __expf(-rate * t);
-    call[at] = s * n1 - x * discount * n2;
-    put[at] = x * discount * (1.0f - n2) - s * (1.0f - n1);
+__device__ __forceinline__ float2 blk_price(float now, float agreed, float years, float rate, float spread) {
+  const float wide = spread * sqrtf(years), drift = (spread * spread * 0.5f + rate) * years;
+  const float high = (drift + __logf(now / agreed)) / wide, owed = agreed * __expf(years * -rate);
+  const float above = blk_below(high), below = blk_below(high - wide);
+  return make_float2(now * above - owed * below, owed * (1.0f - below) - now * (1.0f - above));
+}
+__global__ void ws_blk(int count, float rate, float spread, const float *years, const float *strike, const float *stock, float *put, float *call) {
+  int option = threadIdx.x + blockIdx.x * blockDim.x;
+  while (option < count) {
+    const float2 price = blk_price(stock[option], strike[option], years[option], rate, spread);
+    call[option] = price.x;
+    put[option] = price.y;
+    option += gridDim.x * blockDim.x;
   }
 }
 void check_blk() {
@@ -233,7 +262,7 @@ void check_blk() {
   std::vector<float> stock(count), strike(count), years(count);
   for (int i = 0; i < count; i++) stock[i] = 17.5f + 12.5f * real(i), strike[i] = 50.5f + 49.5f * real(i + count), years[i] = 5.2f + 4.8f * real(i + 2 * count);
   float *c = device<float>(nullptr, count), *p = device<float>(nullptr, count);
-  ws_blk<<<blocks, 128>>>(c, p, device(stock.data(), count), device(strike.data(), count), device(years.data(), count), 0.02f, 0.30f, count);
+  ws_blk<<<blocks, 128>>>(count, 0.02f, 0.30f, device(years.data(), count), device(strike.data(), count), device(stock.data(), count), p, c);
   float *call = host(c, count), *put = host(p, count);
   for (int i = 0; i < count; i++) {
     double s = stock[i], x = strike[i] * std::exp(-0.02 * years[i]), wide = 0.3 * std::sqrt(years[i]);
@@ -247,35 +276,36 @@ void check_blk() {
 // IMG: non-local means, a window and patches of 7 by 7 texels, bytes read as fractions through a texture.
 const int img_reach = 3;
 const float img_area = (2 * img_reach + 1) * (2 * img_reach + 1);
-__device__ float img_distance(float4 a, float4 b) { return (b.x - a.x) * (b.x - a.x) + (b.y - a.y) * (b.y - a.y) + (b.z - a.z) * (b.z - a.z); }
-__device__ float img_mix(float a, float b, float part) { return a + (b - a) * part; }
-__device__ unsigned img_pack(float r, float g, float b, float a) {
-  return (int(a * 255.0f) << 24) | (int(b * 255.0f) << 16) | (int(g * 255.0f) << 8) | (int(r * 255.0f) << 0);
+__device__ __forceinline__ float img_unlike(float4 a, float4 b) {
+  const float r = a.x - b.x, g = a.y - b.y, blue = a.z - b.z;
+  return r * r + g * g + blue * blue;
 }
-__global__ void ws_img(unsigned *out, int width, int height, float noise, float blend, cudaTextureObject_t image) {
-  int ix = blockDim.x * blockIdx.x + threadIdx.x, iy = blockDim.y * blockIdx.y + threadIdx.y;
-  float x = ix + 0.5f, y = iy + 0.5f;
-  if (ix < width && iy < height) {
-    float similar = 0, total = 0;
-    float3 sum = {0, 0, 0};
-    for (float i = -img_reach; i <= img_reach; i++)
-      for (float j = -img_reach; j <= img_reach; j++) {
-        float weight = 0;
-        for (float n = -img_reach; n <= img_reach; n++)
-          for (float m = -img_reach; m <= img_reach; m++)
-            weight += img_distance(tex2D<float4>(image, x + j + m, y + i + n), tex2D<float4>(image, x + m, y + n));
-        weight = __expf(-(weight * noise + (i * i + j * j) * (1.0f / img_area)));
-        float4 texel = tex2D<float4>(image, x + j, y + i);
-        sum.x += texel.x * weight, sum.y += texel.y * weight, sum.z += texel.z * weight;
-        total += weight;
-        similar += weight > 0.1f ? 1.0f / img_area : 0;
-      }
-    total = 1.0f / total;
-    sum.x *= total, sum.y *= total, sum.z *= total;
-    float part = similar > 0.1f ? blend : 1.0f - blend;
-    float4 own = tex2D<float4>(image, x, y);
-    out[width * iy + ix] = img_pack(img_mix(sum.x, own.x, part), img_mix(sum.y, own.y, part), img_mix(sum.z, own.z, part), 0);
-  }
+__device__ __forceinline__ float img_apart(cudaTextureObject_t image, float2 a, float2 b) {
+  float sum = 0;
+  for (float down = -img_reach; down <= img_reach; down++)
+    for (float right = -img_reach; right <= img_reach; right++)
+      sum += img_unlike(tex2D<float4>(image, a.x + right, a.y + down), tex2D<float4>(image, b.x + right, b.y + down));
+  return sum;
+}
+__device__ __forceinline__ unsigned img_byte(float own, float mean, float part, int shift) { return int((mean + part * (own - mean)) * 255.0f) << shift; }
+__global__ void ws_img(cudaTextureObject_t image, unsigned *out, float blend, float noise, int height, int width) {
+  const int row = threadIdx.y + blockIdx.y * blockDim.y, column = threadIdx.x + blockIdx.x * blockDim.x;
+  if (row >= height || column >= width) return;
+  const float2 centre = {column + 0.5f, row + 0.5f};
+  const float share = 1.0f / img_area;
+  float4 sum = {0, 0, 0, 0};
+  float alike = 0;
+  for (float v = -img_reach; v <= img_reach; v++)
+    for (float u = -img_reach; u <= img_reach; u++) {
+      const float2 there = {centre.x + u, centre.y + v};
+      const float weight = __expf(-(share * (u * u + v * v) + noise * img_apart(image, there, centre)));
+      const float4 texel = tex2D<float4>(image, there.x, there.y);
+      if (weight > 0.1f) alike += share;
+      sum = make_float4(sum.x + weight * texel.x, sum.y + weight * texel.y, sum.z + weight * texel.z, sum.w + weight);
+    }
+  const float4 own = tex2D<float4>(image, centre.x, centre.y);
+  const float part = alike > 0.1f ? blend : 1.0f - blend, scale = 1.0f / sum.w;
+  out[row * width + column] = img_byte(own.x, scale * sum.x, part, 0) | img_byte(own.y, scale * sum.y, part, 8) | img_byte(own.z, scale * sum.z, part, 16);
 }
 void check_img() {
   const int width = 32, height = 24, count = width * height;
@@ -299,7 +329,7 @@ void check_img() {
   cudaTextureObject_t texture = 0;
   cudaCreateTextureObject(&texture, &resource, &how, nullptr);
   unsigned *d = device<unsigned>(nullptr, count);
-  ws_img<<<dim3(width / 8, height / 8), dim3(8, 8)>>>(d, width, height, noise, blend, texture);
+  ws_img<<<dim3(width / 8, height / 8), dim3(8, 8)>>>(texture, d, blend, noise, height, width);
   unsigned *got = host(d, count);
   auto texel = [&](int x, int y, int k) {
     uchar4 c = image[min(max(y, 0), height - 1) * width + min(max(x, 0), width - 1)];
@@ -331,139 +361,126 @@ void check_img() {
 
 // DXT: 16 pixels to two colours of 5-6-5 bits and 2 bits each; 64 threads try 992 and 160 ways along the line of colours.
 const int dxt_threads = 64, dxt_four = 992, dxt_three = 160;
-typedef unsigned short half_word;
-__device__ inline float3 operator+(float3 a, float3 b) { return make_float3(a.x + b.x, a.y + b.y, a.z + b.z); }
-__device__ inline float3 operator-(float3 a, float3 b) { return make_float3(a.x - b.x, a.y - b.y, a.z - b.z); }
-__device__ inline float3 operator*(float3 a, float3 b) { return make_float3(a.x * b.x, a.y * b.y, a.z * b.z); }
-__device__ inline float3 operator*(float3 a, float b) { return make_float3(a.x * b, a.y * b, a.z * b); }
-__device__ inline float3 operator*(float b, float3 a) { return a * b; }
 // Parts of the first colour per index, and sums of squares and products packed into bytes.
 __constant__ float dxt_part4[4] = {9, 0, 6, 3}, dxt_part3[4] = {4, 0, 2, 2}, dxt_metric[3] = {1, 1, 1};
 __constant__ int dxt_squares4[4] = {0x090000, 0x000900, 0x040102, 0x010402}, dxt_squares3[4] = {0x040000, 0x000400, 0x010101, 0x010101};
-__device__ inline float3 dxt_round(float3 v, half_word *word) {
-  v = make_float3(rintf(__saturatef(v.x) * 31), rintf(__saturatef(v.y) * 63), rintf(__saturatef(v.z) * 31));
-  *word = half_word(v.x) << 11 | half_word(v.y) << 5 | half_word(v.z);
-  return v * make_float3(0.03227752766457f, 0.01583151765563f, 0.03227752766457f);
+struct Block { float tones[16][3], sums[16][3], spread[16][6], along[16]; int order[16]; };
+struct Fit { float error; unsigned way; unsigned short first, last; };
+// A channel of a colour in 5 or 6 bits, added to the word, and what it stands for.
+__device__ __forceinline__ float dxt_level(float v, int channel, unsigned short &word) {
+  const float level = rintf(__saturatef(v) * (channel == 1 ? 63 : 31));
+  word |= (unsigned short)level << (channel == 0 ? 11 : channel == 1 ? 5 : 0);
+  return level * (channel == 1 ? 0.01583151765563f : 0.03227752766457f);
 }
-template <bool four> __device__ float dxt_try(const float3 *colours, unsigned way, half_word *first, half_word *last, float3 sum) {
-  float3 ax = make_float3(0, 0, 0);
+// Least squares: the two colours for one way to share out the pixels, a channel at a time.
+template <bool four> __device__ Fit dxt_fit(const Block &block, unsigned way, const float (&sum)[3]) {
+  float ones[3] = {};
   int squares = 0;
-  for (int i = 0; i < 16; i++) {
-    unsigned bits = way >> (2 * i);
-    ax = ax + (four ? dxt_part4 : dxt_part3)[bits & 3] * colours[i];
-    squares += (four ? dxt_squares4 : dxt_squares3)[bits & 3];
+  unsigned rest = way;
+  for (const auto &tone : block.tones) {
+    const int index = rest & 3;
+    const float part = four ? dxt_part4[index] : dxt_part3[index];
+    squares += four ? dxt_squares4[index] : dxt_squares3[index];
+    for (int c = 0; c < 3; c++) ones[c] += tone[c] * part;
+    rest >>= 2;
   }
-  float aa = float(squares >> 16), bb = float(squares >> 8 & 255), ab = float(squares & 255);
-  float3 bx = (four ? 9.0f : 4.0f) * sum - ax;
-  float factor = 1.0f / (aa * bb - ab * ab);
-  float3 a = dxt_round((ax * bb - bx * ab) * factor, first), b = dxt_round((bx * aa - ax * ab) * factor, last);
-  float3 e = a * a * aa + b * b * bb + 2.0f * (a * b * ab - a * ax - b * bx);
-  return (four ? 1.0f / 9 : 0.25f) * (e.x * dxt_metric[0] + e.y * dxt_metric[1] + e.z * dxt_metric[2]);
+  const float cross = squares & 255, second = squares >> 8 & 255, leading = squares >> 16;
+  const float inverse = 1.0f / (second * leading - cross * cross);
+  Fit fit = {0, way, 0, 0};
+  for (int c = 0; c < 3; c++) {
+    const float one = ones[c], other = sum[c] * (four ? 9.0f : 4.0f) - one;
+    const float a = dxt_level(inverse * (second * one - cross * other), c, fit.first), b = dxt_level(inverse * (leading * other - cross * one), c, fit.last);
+    fit.error += dxt_metric[c] * (leading * a * a + second * b * b + 2.0f * (cross * a * b - other * b - one * a));
+  }
+  fit.error *= four ? 1.0f / 9 : 0.25f;
+  return fit;
 }
+__device__ __forceinline__ float dxt_dot(const float (&v)[3], float x, float y, float z) { return z * v[2] + y * v[1] + x * v[0]; }
 // Sixteen lanes: colours, their sum, their line by eight steps of the power method, their order along it.
-__device__ void dxt_load(const unsigned *image, float3 *colours, float3 *sums, int *order, int block) {
-  __shared__ float covariance[16 * 6], along[16];
+__device__ __forceinline__ void dxt_sort(Block &block, unsigned pixel, int lane) {
   const unsigned lanes = 0xffff;
-  int me = threadIdx.x;
-  if (me >= 16) return;
-  unsigned pixel = image[block * 16 + me];
-  colours[me] = make_float3((pixel & 255) * (1.0f / 255), (pixel >> 8 & 255) * (1.0f / 255), (pixel >> 16 & 255) * (1.0f / 255));
-  __syncwarp(lanes);
-  sums[me] = colours[me];
-  for (int d = 8; d > 0; d >>= 1) {
+  float own[3], off[3], axis[3] = {1, 1, 1};
+  for (int c = 0; c < 3; c++) own[c] = (pixel >> 8 * c & 255) * (1.0f / 255), block.sums[lane][c] = own[c];
+  for (int step = 8; step; step /= 2) {
     __syncwarp(lanes);
-    float3 other = sums[me ^ d];
+    const float *other = block.sums[lane ^ step];
+    const float r = other[0], g = other[1], b = other[2];
     __syncwarp(lanes);
-    sums[me] = sums[me] + other;
+    block.sums[lane][0] += r, block.sums[lane][1] += g, block.sums[lane][2] += b;
   }
   __syncwarp(lanes);
-  float3 off = colours[me] - sums[0] * (1.0f / 16);
-  float *mine = covariance + 6 * me;
-  mine[0] = off.x * off.x, mine[1] = off.x * off.y, mine[2] = off.x * off.z;
-  mine[3] = off.y * off.y, mine[4] = off.y * off.z, mine[5] = off.z * off.z;
+  for (int c = 0; c < 3; c++) off[c] = own[c] - 1.0f / 16 * block.sums[0][c];
+  float *entry = block.spread[lane];
+  for (int c = 0; c < 3; c++)
+    for (int d = c; d < 3; d++) *entry++ = off[c] * off[d];
   __syncwarp(lanes);
-  for (int d = 8; d > 0; d >>= 1) {
-    if (me < d)
-      for (int k = 0; k < 6; k++) mine[k] += mine[6 * d + k];
+  for (int half = 8; half; half /= 2) {
+    if (lane < half)
+      for (int k = 0; k < 6; k++) block.spread[lane][k] += block.spread[lane + half][k];
     __syncwarp(lanes);
   }
-  float3 axis = make_float3(1, 1, 1);
-  for (int i = 0; i < 8; i++) {
-    float x = axis.x * covariance[0] + axis.y * covariance[1] + axis.z * covariance[2];
-    float y = axis.x * covariance[1] + axis.y * covariance[3] + axis.z * covariance[4];
-    float z = axis.x * covariance[2] + axis.y * covariance[4] + axis.z * covariance[5];
-    axis = make_float3(x, y, z) * (1.0f / max(max(x, y), z));
+  const float *m = block.spread[0];
+  for (int step = 0; step < 8; step++) {
+    const float r = dxt_dot(axis, m[0], m[1], m[2]), g = dxt_dot(axis, m[1], m[3], m[4]), b = dxt_dot(axis, m[2], m[4], m[5]);
+    const float scale = 1.0f / fmaxf(r, fmaxf(g, b));
+    axis[0] = scale * r, axis[1] = scale * g, axis[2] = scale * b;
   }
-  along[me] = colours[me].x * axis.x + colours[me].y * axis.y + colours[me].z * axis.z;
+  const float mine = dxt_dot(own, axis[0], axis[1], axis[2]);
+  block.along[lane] = mine;
   __syncwarp(lanes);
   int rank = 0;
 #pragma unroll
-  for (int i = 0; i < 16; i++) rank += along[i] < along[me];
-  order[me] = rank;
+  for (float other : block.along) rank += mine > other;
+  block.order[lane] = rank;
   __syncwarp(lanes);
-  for (int i = 0; i < 15; i++) {
-    if (me > i && order[me] == order[i]) order[me]++;
+  for (int before = 0; before < 15; before++) {
+    if (before < lane && block.order[before] == rank) block.order[lane] = ++rank;
     __syncwarp(lanes);
   }
-  float3 own = colours[me];
-  __syncwarp(lanes);
-  colours[order[me]] = own;
+  for (int c = 0; c < 3; c++) block.tones[rank][c] = own[c];
 }
-__global__ void ws_dxt(const unsigned *ways, const unsigned *image, uint2 *out, int start) {
-  __shared__ float3 colours[16], sums[16];
-  __shared__ int order[16], places[dxt_threads];
-  __shared__ float errors[dxt_threads];
+__global__ void ws_dxt(int start, uint2 *out, const unsigned *image, const unsigned *ways) {
+  __shared__ Block block;
   __shared__ unsigned threes[dxt_three];
-  int me = threadIdx.x, block = blockIdx.x + start;
-  dxt_load(image, colours, sums, order, block);
+  __shared__ float errors[dxt_threads];
+  __shared__ int places[dxt_threads];
+  const int me = threadIdx.x, where = start + blockIdx.x;
+  const unsigned odd = 0x55555555;
+  if (me < 16) dxt_sort(block, image[16 * where + me], me);
   __syncthreads();
-  float3 sum = sums[0];
-  float best = 3.402823466e38f;
-  half_word best_first = 0, best_last = 0;
-  unsigned best_way = 0;
-  for (int i = 0; i < 16; i++) {
-    int at = me + dxt_threads * i;
-    if (at >= dxt_four) break;
-    half_word first, last;
-    unsigned way = ways[at];
+  const float sum[3] = {block.sums[0][0], block.sums[0][1], block.sums[0][2]};
+  Fit best = {3.402823466e38f, 0, 0, 0};
+  for (int at = me; at < dxt_four; at += dxt_threads) {
+    const unsigned way = ways[at];
     if (at < dxt_three) threes[at] = way;
-    float error = dxt_try<true>(colours, way, &first, &last, sum);
-    if (error < best) best = error, best_way = way, best_first = first, best_last = last;
+    const Fit fit = dxt_fit<true>(block, way, sum);
+    if (fit.error < best.error) best = fit;
   }
-  if (best_first < best_last) {
-    half_word other = best_first;
-    best_first = best_last, best_last = other, best_way ^= 0x55555555;
-  }
+  if (best.last > best.first) best = {best.error, best.way ^ odd, best.last, best.first};
   __syncthreads();
-  for (int i = 0; i < 3; i++) {
-    int at = me + dxt_threads * i;
-    if (at >= dxt_three) break;
-    half_word first, last;
-    unsigned way = threes[at];
-    float error = dxt_try<false>(colours, way, &first, &last, sum);
-    if (error < best) {
-      best = error, best_way = way, best_first = first, best_last = last;
-      if (best_first > best_last) best_first = last, best_last = first, best_way ^= (~best_way >> 1) & 0x55555555;
-    }
+  for (int at = me; at < dxt_three; at += dxt_threads) {
+    const Fit fit = dxt_fit<false>(block, threes[at], sum);
+    if (fit.error < best.error) best = fit.first > fit.last ? Fit{fit.error, fit.way ^ (~fit.way >> 1 & odd), fit.last, fit.first} : fit;
   }
-  errors[me] = best;
-  places[me] = me;
-  __syncthreads();
-  for (int d = dxt_threads / 2; d > 0; d >>= 1) {
-    float mine = errors[me], other = me + d < dxt_threads ? errors[me + d] : 3.402823466e38f;
-    int place = me + d < dxt_threads ? places[me + d] : 0;
+  places[me] = me, errors[me] = best.error;
+  for (int half = dxt_threads / 2; half; half /= 2) {
     __syncthreads();
-    if (other < mine) errors[me] = other, places[me] = place;
+    const int far = me + half;
+    const bool inside = far < dxt_threads;
+    const int place = inside ? places[far] : 0;
+    const float error = inside ? errors[far] : 3.402823466e38f;
+    const bool lower = error < errors[me];
     __syncthreads();
+    if (lower) places[me] = place, errors[me] = error;
   }
-  int winner = places[0];
   __syncthreads();
-  if (me == winner) {
-    if (best_first == best_last) best_way = 0;
-    unsigned indices = 0;
-    for (int i = 0; i < 16; i++) indices |= (best_way >> (2 * order[i]) & 3) << (2 * i);
-    out[block] = make_uint2(unsigned(best_last) << 16 | best_first, indices);
-  }
+  const bool chosen = places[0] == me;
+  __syncthreads();
+  if (!chosen) return;
+  unsigned indices = 0;
+  const unsigned way = best.first != best.last ? best.way : 0;
+  for (int i = 15; i >= 0; i--) indices = indices << 2 | (way >> 2 * block.order[i] & 3);
+  out[where] = make_uint2(best.first | unsigned(best.last) << 16, indices);
 }
 // Every way to cut 16 pixels in a row into clusters at index 0, 2, (3,) 1: with three clusters 151, with four 815 of them.
 std::vector<unsigned> dxt_ways() {
@@ -493,7 +510,7 @@ void check_dxt() {
     image[i] = pixel;
   }
   uint2 *d = device<uint2>(nullptr, blocks);
-  ws_dxt<<<blocks, dxt_threads>>>(device(table.data(), 1024), device(image.data(), 16 * blocks), d, 0);
+  ws_dxt<<<blocks, dxt_threads>>>(0, d, device(image.data(), 16 * blocks), device(table.data(), 1024));
   uint2 *got = host(d, blocks);
   for (int block = 0; block < blocks; block++) {
     double pixels[16][3], mean[3] = {}, axis[3] = {1, 1, 1};
@@ -549,23 +566,25 @@ void check_dxt() {
 
 // BFS: a level by two kernels, a node per thread: visit the edges of the frontier, then make the next frontier.
 struct Node { int first, edges; };
-__global__ void ws_bfs_Kernel(Node *nodes, int *edges, bool *mask, bool *updating, bool *visited, int *cost, int count) {
-  int at = blockIdx.x * 512 + threadIdx.x;
-  if (at < count && mask[at]) {
-    mask[at] = false;
-    for (int i = nodes[at].first; i < nodes[at].edges + nodes[at].first; i++) {
-      int other = edges[i];
-      if (!visited[other]) cost[other] = cost[at] + 1, updating[other] = true;
-    }
+const int bfs_block = 512;
+__device__ __forceinline__ int bfs_me() { return threadIdx.x + bfs_block * blockIdx.x; }
+__global__ void ws_bfs_Kernel(int count, const bool *seen, bool *frontier, bool *reached, int *level, const int *edges, const Node *nodes) {
+  const int me = bfs_me();
+  if (me >= count || !frontier[me]) return;
+  frontier[me] = false;
+  // The stores may change what these pointers show, so that each edge reads the node and its level anew.
+  const Node *node = nodes + me;
+  for (int k = 0; k < node->edges; k++) {
+    const int neighbour = edges[node->first + k];
+    if (!seen[neighbour]) reached[neighbour] = true, level[neighbour] = 1 + level[me];
   }
 }
-__global__ void ws_bfs_Kernel2(bool *mask, bool *updating, bool *visited, bool *more, int count) {
-  int at = blockIdx.x * 512 + threadIdx.x;
-  if (at < count && updating[at]) {
-    mask[at] = true;
-    visited[at] = true;
-    *more = true;
-    updating[at] = false;
+__global__ void ws_bfs_Kernel2(int count, bool *more, bool *seen, bool *frontier, bool *reached) {
+  const int me = bfs_me();
+  if (me >= count) return;
+  if (bool *flag = reached + me; *flag) {
+    *flag = false;
+    seen[me] = frontier[me] = *more = true;
   }
 }
 void check_bfs() {
@@ -590,8 +609,8 @@ void check_bfs() {
   while (again) {
     again = false;
     cudaMemcpy(more, &again, 1, cudaMemcpyHostToDevice);
-    ws_bfs_Kernel<<<grid, 512>>>(n, e, mask, updating, visited, c, count);
-    ws_bfs_Kernel2<<<grid, 512>>>(mask, updating, visited, more, count);
+    ws_bfs_Kernel<<<grid, 512>>>(count, visited, mask, updating, c, e, n);
+    ws_bfs_Kernel2<<<grid, 512>>>(count, more, visited, mask, updating);
     cudaMemcpy(&again, more, 1, cudaMemcpyDeviceToHost);
   }
   int *got = host(c, count);
@@ -600,13 +619,13 @@ void check_bfs() {
 
 // NN: first layer of a network for digits: six maps of 13 by 13 of windows of 5 by 5 at every second pixel of 29 by 29.
 __constant__ int nn_window[25] = {0, 1, 2, 3, 4, 29, 30, 31, 32, 33, 58, 59, 60, 61, 62, 87, 88, 89, 90, 91, 116, 117, 118, 119, 120};
-__global__ void ws_nn(float *pixels, float *weights, float *neurons) {
-  int map = blockIdx.x, x = threadIdx.x, y = threadIdx.y, weight = map * 26;
-  float sum = 0;
-  sum += weights[weight++];
-  for (int i = 0; i < 25; i++) sum += pixels[(2 * y * 29 + 2 * x + nn_window[i]) + 29 * 29 * blockIdx.y] * weights[weight + i];
-  sum = 1.7159 * tanhf(0.66666667 * sum);
-  neurons[(13 * 13 * map + y * 13 + x) + 13 * 13 * 6 * blockIdx.y] = sum;
+__global__ void ws_nn(float *neurons, const float *weights, const float *pixels) {
+  const int across = threadIdx.x, down = threadIdx.y, map = blockIdx.x, image = blockIdx.y;
+  const int corner = 841 * image + 58 * down + 2 * across;
+  weights += 26 * map;
+  float sum = *weights++;
+  for (int offset : nn_window) sum = fmaf(*weights++, pixels[corner + offset], sum);
+  neurons[169 * (6 * image + map) + 13 * down + across] = tanhf(sum * 0.66666667) * 1.7159;
 }
 void check_nn() {
   const int images = 6, inputs = images * 841, outputs = images * 6 * 169;
@@ -614,7 +633,7 @@ void check_nn() {
   for (int i = 0; i < inputs; i++) pixels[i] = real(i);
   for (int i = 0; i < 6 * 26; i++) weights[i] = 0.4f * real(i + inputs);
   float *d = device<float>(nullptr, outputs);
-  ws_nn<<<dim3(6, images), dim3(13, 13)>>>(device(pixels.data(), inputs), device(weights.data(), 6 * 26), d);
+  ws_nn<<<dim3(6, images), dim3(13, 13)>>>(d, device(weights.data(), 6 * 26), device(pixels.data(), inputs));
   float *got = host(d, outputs);
   for (int i = 0; i < outputs; i++) {
     int x = i % 13, y = i / 13 % 13, map = i / 169 % 6, image = i / 1014;
@@ -626,34 +645,23 @@ void check_nn() {
 
 // MVP: rows sorted by length and transposed, so that entry k of all rows lies in a line; what comes next is read ahead.
 __constant__ int mvp_starts[5000], mvp_lengths[5000];
-__global__ void ws_mvp(float *out, const float *values, const int *columns, const int *order, const float *vector, const int *lengths, int rows) {
-  int row = blockIdx.x * blockDim.x + threadIdx.x, warp = row >> 5;
-  if (row < rows) {
-    float sum = 0;
-    int length = mvp_lengths[warp], at = mvp_starts[0] + row;
-    float value = values[at];
-    int column = columns[at];
-    float factor = vector[column];
-    if (length > 1) {
-      at = mvp_starts[1] + row;
-      column = columns[at];
-      float next_value, next_factor;
-      for (int k = 2; k < length; k++) {
-        next_value = values[at];
-        at = mvp_starts[k] + row;
-        int next_column = columns[at];
-        next_factor = vector[column];
-        sum += value * factor;
-        column = next_column, value = next_value, factor = next_factor;
-      }
-      next_value = values[at];
-      next_factor = vector[column];
-      sum += value * factor;
-      value = next_value, factor = next_factor;
-    }
-    sum += value * factor;
-    out[order[row]] = sum;
+__global__ void ws_mvp(int rows, const float *vector, const float *values, const int *columns, const int *order, float *out) {
+  const int row = threadIdx.x + blockIdx.x * blockDim.x;
+  if (row >= rows) return;
+  const int entries = mvp_lengths[row / 32u];
+  int place, column;
+  float sum = 0, value, factor;
+  auto find = [&](int k) { place = row + mvp_starts[k], column = columns[place]; };
+  auto read = [&] { value = values[place], factor = vector[column]; };
+  auto add = [&] { sum = fmaf(factor, value, sum); };
+  find(0), read();
+  if (entries > 1) {
+    find(1);
+    for (int k = 2; k < entries; k++) add(), read(), find(k);
+    add(), read();
   }
+  add();
+  out[order[row]] = sum;
 }
 void check_mvp() {
   // All rows of a warp are as long as its first; rows of zeros fill the last warp.
@@ -678,7 +686,7 @@ void check_mvp() {
   cudaMemcpyToSymbol(mvp_starts, starts.data(), most * sizeof(int));
   cudaMemcpyToSymbol(mvp_lengths, lengths.data(), padded / 32 * sizeof(int));
   float *d = device<float>(nullptr, rows);
-  ws_mvp<<<(rows + block - 1) / block, block>>>(d, device(values.data(), values.size()), device(columns.data(), columns.size()), device(order.data(), padded), device(vector.data(), rows), device(lengths.data(), padded / 32), rows);
+  ws_mvp<<<(rows + block - 1) / block, block>>>(rows, device(vector.data(), rows), device(values.data(), values.size()), device(columns.data(), columns.size()), device(order.data(), padded), d);
   float *got = host(d, rows);
   for (int i = 0; i < rows; i++) expect("mvp", i, double(got[i]), wanted[i], 1e-4);
 }
