@@ -319,7 +319,7 @@ fn every_figure_of_applications_or_schemes_takes_an_order() {
         };
         let by_app = changes(records.iter().flat_map(apps).collect());
         let by_scheme = changes(records.iter().flat_map(runs).collect());
-        assert!(by_app || by_scheme, "{}", figure.name);
+        assert!(by_app || by_scheme, "{} takes no order: see OF_ONE and UNORDERED", figure.name);
         assert!(by_app || !OF_APPS.contains(&figure.name), "{}: by application", figure.name);
     }
 }

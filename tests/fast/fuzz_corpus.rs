@@ -10,7 +10,7 @@
     unreachable_pub,
     unused_attributes,
     unused_imports,
-    reason = "a workspace of its own checks the targets, which are programs there"
+    reason = "they are programs in a separate workspace, which `tests/fuzz/run` builds"
 )]
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -39,7 +39,6 @@ mod hostile;
 mod hot;
 mod imports;
 mod imports_variants;
-mod looks;
 mod machine_verb;
 mod matching;
 mod measured;

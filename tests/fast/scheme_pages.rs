@@ -1,14 +1,17 @@
-//! Does every scheme have one page in the guide, with its parameters, and a row in the overview?
+//! Does every scheme have one page in the guide, with its parameters, a row in the overview, and
+//! a look in figures that no other has?
 //!
 //! `BLESS=1 cargo test --test fast scheme_pages` writes the tables of the pages and of the
 //! overview from those of the schemes.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use gpumodel::app::guide::{PAGES, Page};
 use gpumodel::policy::queue::QUEUE_TABLE;
 use gpumodel::policy::{Parameter, TABLE, find};
+use gpumodel::report::scheme_look;
 
 /// A scheme, for one run or for a queue.
 struct Scheme {
@@ -142,4 +145,28 @@ fn parameters_that_only_some_schemes_have_say_whose_they_are() {
         heads,
         ["| parameter | of", "|---|---|---|---|", "| `target` | all", "| `high` | `a`",]
     );
+}
+
+#[test]
+fn every_scheme_has_a_colour_and_a_hatch_that_no_other_has() {
+    let names = TABLE.iter().map(|row| row.name);
+    let queues = QUEUE_TABLE.iter().map(|row| row.name);
+    let names: BTreeSet<&str> = names.chain(queues).collect();
+    let looks: Vec<_> = names.into_iter().map(|name| (name, scheme_look(name))).collect();
+    for (place, (name, look)) in looks.iter().enumerate() {
+        assert!(look.is_some(), "{name} has no row in `SCHEMES` of src/report/look.rs");
+        let other = looks[..place].iter().find(|other| other.1 == *look);
+        assert!(other.is_none(), "{name} looks as {other:?}");
+    }
+    assert_eq!(scheme_look("mine"), None);
+}
+
+#[test]
+fn schemes_of_one_paper_differ_as_lines() {
+    for (place, row) in TABLE.iter().enumerate() {
+        let line = |name| scheme_look(name).map(|(colour, hatch)| (colour, hatch % 4));
+        let paper = TABLE[..place].iter().filter(|other| other.paper == row.paper);
+        let other = paper.clone().find(|other| line(other.name) == line(row.name));
+        assert!(other.is_none(), "{} has the line of {other:?}", row.name);
+    }
 }

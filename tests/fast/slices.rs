@@ -1,5 +1,5 @@
 //! Do slices of SMs and memory channels behave as UGPU says (ISCA 2025)? Two kernels
-//! (`tests/data/kernels.txt`), one memory-bound and one compute-bound, run on machine `ugpu`.
+//! (`slices/…` in `tests/data/kernels.txt`), one memory-bound and one compute-bound, run on machine `ugpu`.
 
 use std::path::Path;
 use std::sync::OnceLock;

@@ -1,5 +1,5 @@
 //! Does a sweep run every cell of its plan once, as `analyze` would, even when another
-//! process works in its folder, and report what it did?
+//! process works in its folder, and report what it did? Does a merge?
 
 mod plans;
 mod shown;

@@ -3,8 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::cuda::{compile, toolkit, trace};
-use crate::common::program::gpumodel;
+use crate::common::program::{compile, gpumodel, toolkit, trace};
 
 /// All programs.
 fn sources() -> Vec<PathBuf> {

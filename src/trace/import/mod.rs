@@ -1,7 +1,8 @@
 //! Foreign traces to a store: the request, the progress and the report of a conversion. To add a
 //! format: one file, and one row in [`FORMATS`].
 //!
-//! Formats and compressions are found from the content, never from names.
+//! Formats and compressions are found from the content, never from names. Files of no trace
+//! format are refused with what they are, as far as their keys or first bytes say.
 
 mod accelsim;
 mod declared;

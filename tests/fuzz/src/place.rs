@@ -1,7 +1,8 @@
-//! A folder for one input, and the checks of every error.
+//! A folder for one input, output of bounded size, and the checks of every error.
 
 use std::error::Error;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -38,6 +39,20 @@ impl Place {
     /// The number of its files.
     pub fn count(&self) -> usize {
         fs::read_dir(self.path()).expect("the folder for one input").count()
+    }
+}
+
+/// Takes so many bytes, then refuses.
+pub struct Bounded(pub usize);
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or_else(|| io::Error::other("enough"))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

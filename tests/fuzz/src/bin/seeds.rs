@@ -233,9 +233,8 @@ fn models(out: &Path) {
     machine.finish();
     let mut workload = Seeds::new(out, "workload");
     workload.folder("models/workloads", &[0], toml);
-    let kernels = String::from_utf8(read("tests/data/kernels.txt")).expect("text");
-    for (place, (name, bytes)) in (0..).zip(small_files::small_files(&kernels)) {
-        workload.add(&name.replace('/', "-"), &[place % 2], &bytes);
+    for (name, bytes) in small_files::small_files(&text("tests/data/kernels.txt")) {
+        workload.add(&name.replace('/', "-"), &[0], &bytes);
     }
     workload.folder("tests/data/shapes", &[1], toml);
     workload.finish();

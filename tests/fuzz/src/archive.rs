@@ -1,22 +1,7 @@
-//! Bytes: output of bounded size, and text in archives, since a mutation of compressed bytes seldom
-//! passes their checksums.
+//! Text in archives: a mutation of compressed bytes seldom passes their checksums.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
-
-/// Takes so many bytes, then refuses.
-pub struct Bounded(pub usize);
-
-impl Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.checked_sub(bytes.len()).ok_or_else(|| io::Error::other("enough"))?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+use std::io::Write;
 
 /// The bytes themselves, or what the first of them asks for: a byte from 1 to 4, which
 /// no text starts with, packs the rest but two; these say where the archive is cut.
