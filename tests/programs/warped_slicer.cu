@@ -572,7 +572,7 @@ __global__ void ws_bfs_Kernel(int count, const bool *seen, bool *frontier, bool 
   const int me = bfs_me();
   if (me >= count || !frontier[me]) return;
   frontier[me] = false;
-  // The stores may change what these pointers show, so that each edge reads the node and its level anew.
+  // The stores may change what these pointers show, so that each edge reads the node and its level again.
   const Node *node = nodes + me;
   for (int k = 0; k < node->edges; k++) {
     const int neighbour = edges[node->first + k];

@@ -126,6 +126,19 @@ fn imnmx(line: &Line) -> Result<Action, String> {
 
 /// The smallest or largest of three numbers.
 fn vimnmx3(line: &Line) -> Result<Action, String> {
+    extreme(line, |compared, least, a, b| compared.pick(least, a, b))
+}
+
+/// The smaller or larger of a sum and a third number.
+fn viaddmnmx(line: &Line) -> Result<Action, String> {
+    extreme(line, |compared, _, a, b| compared.sum(a, b))
+}
+
+/// The smaller or larger of what `join` makes of two numbers, and a third one.
+fn extreme(
+    line: &Line,
+    join: impl Fn(Compared, bool, u32, u32) -> u32 + Send + Sync + 'static,
+) -> Result<Action, String> {
     let compared = Compared::of(line)?;
     let mut args = Args::new(line);
     let target = args.target()?;
@@ -137,26 +150,7 @@ fn vimnmx3(line: &Line) -> Result<Action, String> {
         let least = scope.holds(least);
         let value: Lanes = scope.grid.vector.make(|i| {
             let least = least >> i & 1 == 1;
-            compared.pick(least, compared.pick(least, a[i], b[i]), c[i])
-        });
-        scope.put(target, mask, &value);
-        Ok(())
-    }))
-}
-
-/// The smaller or larger of a sum and a third number.
-fn viaddmnmx(line: &Line) -> Result<Action, String> {
-    let compared = Compared::of(line)?;
-    let mut args = Args::new(line);
-    let target = args.target()?;
-    let _ = args.maybe_predicate();
-    let (a, b, c) = (args.int()?, args.int()?, args.int()?);
-    let least = args.predicate()?;
-    Ok(Box::new(move |scope, mask| {
-        let [a, b, c] = [a, b, c].map(|source| source.get(scope));
-        let least = scope.holds(least);
-        let value = std::array::from_fn(|i| {
-            compared.pick(least >> i & 1 == 1, compared.sum(a[i], b[i]), c[i])
+            compared.pick(least, join(compared, least, a[i], b[i]), c[i])
         });
         scope.put(target, mask, &value);
         Ok(())
