@@ -10,7 +10,7 @@ use crate::error::TraceError;
 use gpumodel_core::memory_copy::{CopyDirection, MemoryCopy};
 use gpumodel_core::units::{counted, quoted, to_u64};
 
-use super::memlog;
+use super::FORMATS;
 use super::source::Source;
 
 /// One thing to do.
@@ -351,10 +351,9 @@ fn without_traces(folder: &Path, names: &[OsString]) -> String {
         .filter(|inner| holds_traces(inner) || holds_only_traces(inner))
         .map(|inner| inner.display().to_string())
         .collect();
-    let text = format!(
-        "no kernelslist and no trace file (`*.trace`, `*.traceg`, `*.tracez`) in {}",
-        folder.display()
-    );
+    let endings: Vec<String> = endings().map(|ending| format!("`*{ending}`")).collect();
+    let endings = endings.join(", ");
+    let text = format!("no kernelslist and no trace file ({endings}) in {}", folder.display());
     match below.len() {
         0 => text,
         1..=4 => format!("{text}; there are some in {}", below.join(", ")),
@@ -384,10 +383,11 @@ fn is_list(path: &Path) -> Result<bool, TraceError> {
     let first = lines.find(|line| !line.is_empty());
     let is_command =
         |line: &[u8]| (names_trace(line) && !line.contains(&b'=')) || line.starts_with(b"Memcpy");
-    // What an application writes into a log may look like commands.
-    let header =
-        first.is_some_and(|line| line.starts_with(b"-")) || memlog::recognise(&block.bytes);
-    Ok(!header && (first.is_some_and(is_command) || lines.any(is_command)))
+    // Lines of a trace may look like commands, as what an application writes into a log does. No
+    // list starts with `-`, but the header of a damaged trace does.
+    let trace = first.is_some_and(|line| line.starts_with(b"-"))
+        || FORMATS.iter().any(|format| (format.recognise)(&block.bytes));
+    Ok(!trace && (first.is_some_and(is_command) || lines.any(is_command)))
 }
 
 fn name(path: &Path) -> String {
@@ -402,20 +402,21 @@ pub(super) fn plain_name(name: &str) -> &str {
     COMPRESSED.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
 
-/// Endings of trace files: of several forms of one kernel's trace the last one is
-/// taken.
-const FORMS: &[&str] = &[".trace", ".traceg", ".tracez"];
+/// Endings of trace files, in the order of [`FORMATS`].
+fn endings() -> impl Iterator<Item = &'static str> {
+    FORMATS.iter().flat_map(|format| format.endings).copied()
+}
 
-/// For names of trace files: the index of their form in [`FORMS`].
+/// For names of trace files: the index of their ending.
 fn form(name: &str) -> Option<usize> {
     let plain = plain_name(name);
-    FORMS.iter().position(|ending| plain.ends_with(ending))
+    endings().position(|ending| plain.ends_with(ending))
 }
 
 /// A trace file's name without form and compression.
 fn stem(name: &str) -> &str {
     let plain = plain_name(name);
-    FORMS.iter().find_map(|ending| plain.strip_suffix(ending)).unwrap_or(plain)
+    endings().find_map(|ending| plain.strip_suffix(ending)).unwrap_or(plain)
 }
 
 /// The path that all forms of one kernel's trace share.

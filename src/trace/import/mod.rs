@@ -176,25 +176,31 @@ type Import = fn(Source, TextBlock, &mut Conversion<'_>) -> Result<(), TraceErro
 struct Format {
     /// What an error calls it.
     name: &'static str,
-    /// True for the decompressed start of such a file.
+    /// How names of its files end, before an ending of compression: what is a trace in a folder.
+    endings: &'static [&'static str],
+    /// True for the decompressed start of such a file, and of no file of another format.
     recognise: fn(&[u8]) -> bool,
     import: Import,
 }
 
-/// The formats that are understood, tried in order.
+/// The formats that are understood. Of several traces of one kernel, that whose ending comes last
+/// here is taken.
 const FORMATS: &[Format] = &[
     Format {
         name: "an Accel-Sim trace, which starts with `-kernel name = …`",
+        endings: &[".trace", ".traceg"],
         recognise: |start| accelsim::recognise(start) && !tracez::recognise(start),
         import: accelsim::import,
     },
     Format {
         name: "a `.tracez`, which starts with the same and has a NUL byte after its header",
+        endings: &[".tracez"],
         recognise: tracez::recognise,
         import: tracez::import,
     },
     Format {
         name: "a log of NVBit's `mem_trace`, with lines that start with `MEMTRACE: `",
+        endings: &[],
         recognise: memlog::recognise,
         import: memlog::import,
     },
@@ -409,7 +415,20 @@ fn description(text: &[u8], path: &Path) -> Option<String> {
 mod tests {
     use std::path::Path;
 
-    use super::description;
+    use super::{FORMATS, description};
+
+    /// A row of `FORMATS` that took the start of another's files would depend on its place.
+    #[test]
+    fn the_start_of_a_trace_is_of_one_format() {
+        let starts: [&[u8]; 3] =
+            [b"\n-kernel name = x\n#text\n", b"-kernel name = x\n\0\x01", b"x\nMEMTRACE: CTX 1\n"];
+        assert_eq!(starts.len(), FORMATS.len(), "a start of each format");
+        for (index, start) in starts.into_iter().enumerate() {
+            let taken: Vec<bool> = FORMATS.iter().map(|format| (format.recognise)(start)).collect();
+            let own: Vec<bool> = (0..FORMATS.len()).map(|row| row == index).collect();
+            assert_eq!(taken, own, "{}", FORMATS[index].name);
+        }
+    }
 
     #[test]
     fn shipped_descriptions_are_recognised() {
