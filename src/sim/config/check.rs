@@ -8,7 +8,7 @@ use super::cache::{AllocatePolicy, Cache, SetHash, WriteMiss, WritePolicy};
 use super::cluster;
 use super::isa_table::IsaTable;
 use super::link;
-use super::machine::{Allocation, Machine, PortQueues, RequestGranularity, SchedulerPolicy};
+use super::machine::{Allocation, Machine, PortQueues, RequestGranularity};
 use super::mig;
 use super::translation;
 
@@ -45,7 +45,7 @@ const CHECKS: [Check; 28] = [
     ("a latency is below 100000 cycles", latencies),
     ("a launch begins and ends within 10000000 cycles", launches),
     ("a queue is at most 1048576 long", queues),
-    ("schedulers divide the warps of an SM; two-level ones alone have sm.active_warps", schedulers),
+    ("schedulers divide the warps of an SM; active sets alone have sm.active_warps", schedulers),
     ("a line is a multiple of the 32-byte sector, at most 8 of them", cache_lines),
     ("caches have sectors of 32 bytes, or whole lines of 128 in both levels", cache_sectors),
     ("all slices and all L1s together hold at most 1 GiB each", cache_totals),
@@ -245,12 +245,12 @@ fn queues(m: &Machine) -> Vec<String> {
 fn schedulers(m: &Machine) -> Vec<String> {
     let whole = m.sm.max_warps.checked_rem(m.sm.schedulers) == Some(0) && m.sm.max_warps <= 256;
     let found = format!("{} warps on {} schedulers", m.sm.max_warps, m.sm.schedulers);
-    let two_level = m.sm.policy == SchedulerPolicy::TwoLevel;
+    let active_set = m.sm.policy.has_active_set();
     let mut wrong =
-        refused(&[("sm.active_warps", m.sm.active_warps)], |warps| (warps > 0) == two_level);
+        refused(&[("sm.active_warps", m.sm.active_warps)], |warps| (warps > 0) == active_set);
     wrong.extend((!whole).then_some(found));
-    if m.sm.leaves_at_any_wait && !two_level {
-        wrong.push("sm.leaves_at_any_wait = true without sm.policy = \"two-level\"".to_owned());
+    if m.sm.leaves_at_any_wait && !active_set {
+        wrong.push("sm.leaves_at_any_wait = true and sm.policy without an active set".to_owned());
     }
     wrong
 }

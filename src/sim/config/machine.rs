@@ -143,8 +143,8 @@ pub struct SmSpec {
     /// Which scheduler gets the first warp of a CTA.
     #[serde(default, skip_serializing_if = "WarpPlacement::is_by_slot")]
     pub warp_placement: WarpPlacement,
-    /// Warps that a two-level scheduler picks from; 0 for the other policies,
-    /// which pick from all.
+    /// Warps that a scheduler with an active set (two-level) picks from; 0 for the other
+    /// policies, which pick from all.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub active_warps: u32,
     /// A warp leaves the active ones at any wait of unknown length: for every load and for the

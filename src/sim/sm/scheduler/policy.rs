@@ -91,6 +91,13 @@ pub(in crate::sm) trait WarpScheduler: Debug {
     }
 }
 
+impl SchedulerPolicy {
+    /// True when it picks from an active set, of `sm.active_warps` warps.
+    pub(crate) fn has_active_set(self) -> bool {
+        named(self, 1).active_warps().is_some()
+    }
+}
+
 /// The policies by their names in machine files (`sm.policy`, in kebab case), each with how
 /// it is made from `sm.active_warps`.
 macro_rules! schedulers {
