@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gpumodel_core::units::SECTOR_BYTES;
 
-use super::chart::{Colour, Fill, fit, text_width};
+use super::chart::{Fill, fit, text_width};
 use super::format::{float, plain_name, ratio};
+use super::look::cause_fill;
 use super::machine::machine_tails;
 use super::mix::apart;
 use crate::group_by;
@@ -258,18 +259,11 @@ pub(crate) const UNRECORDED: &str = "not recorded";
 /// Shares below this are rounding, not a part.
 pub(crate) const ROUNDING: f64 = 5e-4;
 
-/// The causes of stalls by name: a cause's place gives its colour and hatch, the same in
-/// every figure.
-const CAUSES: [&str; 5] =
-    ["barrier", "execution_resource", "instruction_buffer_empty", "long_memory_latency", SHORT_RAW];
-
 /// The key of slots in which every warp waits for a result of arithmetic: read after write.
-const SHORT_RAW: &str = "short_raw";
+pub(crate) const SHORT_RAW: &str = "short_raw";
 
-fn fill_of(cause: &str) -> Fill {
-    let place = CAUSES.iter().position(|known| *known == cause);
-    Fill::of(place.unwrap_or(CAUSES.len()) + 1)
-}
+/// The key of slots in which a warp issued.
+pub(crate) const ISSUED: &str = "issued";
 
 /// The causes of `stacks` in stacking order: `issued` first, `idle` and what is
 /// not recorded last, the others by name; with the fill of each.
@@ -282,19 +276,14 @@ pub(crate) fn causes<'a>(
         names.extend(stack.iter().filter(|(_, share)| **share > 0.0).map(|(cause, _)| cause));
         gap |= 1.0 - stack.values().sum::<f64>() > ROUNDING;
     }
-    let mut found: Vec<(String, Fill)> = Vec::new();
-    let middle = names.iter().filter(|name| !matches!(name.as_str(), "issued" | IDLE));
-    if names.contains(&"issued".to_string()) {
-        found.push(("issued".into(), Fill::plain(Colour(0x2b, 0x2b, 0x2b))));
-    }
-    found.extend(middle.map(|name| (String::clone(name), fill_of(name))));
-    if names.contains(&IDLE.to_string()) {
-        found.push((IDLE.into(), Fill::plain(Colour(0xe4, 0xe4, 0xe4))));
-    }
-    if gap {
-        found.push((UNRECORDED.into(), Fill::plain(super::chart::PAPER)));
-    }
-    found
+    let mut found: Vec<String> = names.into_iter().cloned().collect();
+    found.sort_by_key(|name| (name != ISSUED, name == IDLE));
+    found.extend(gap.then(|| UNRECORDED.into()));
+    let with_fill = |name: String| {
+        let fill = cause_fill(&name);
+        (name, fill)
+    };
+    found.into_iter().map(with_fill).collect()
 }
 
 /// The shares of `stack` in the order of `causes`, scaled down where they sum
@@ -310,7 +299,7 @@ pub(crate) fn shares(stack: &BTreeMap<String, f64>, causes: &[(String, Fill)]) -
 }
 
 /// The key of slot-cycles of SMs without a warp.
-const IDLE: &str = "idle";
+pub(crate) const IDLE: &str = "idle";
 
 /// What is shown for [`IDLE`].
 pub(crate) const NO_CTA: &str = "no CTA";
@@ -340,7 +329,7 @@ pub(crate) fn active_stack(stack: &BTreeMap<String, f64>) -> BTreeMap<&str, f64>
 /// warp; `None` when nothing stalled.
 pub(crate) fn top_stall(stack: &BTreeMap<String, f64>) -> Option<(String, f64)> {
     let causes = active_stack(stack).into_iter();
-    let stalled = causes.filter(|(cause, share)| *cause != "issued" && *share > 0.0);
+    let stalled = causes.filter(|(cause, share)| *cause != ISSUED && *share > 0.0);
     let top = stalled.fold(None, |best: Option<(&str, f64)>, (cause, share)| match best {
         Some((_, most)) if most >= share => best,
         _ => Some((cause, share)),

@@ -1,9 +1,10 @@
-//! What schemes and classes look like: one number each, by name, so that every figure shows
-//! a scheme in the same colour and hatch and, as a line, with the same dashes and marks.
+//! What schemes, classes and stall causes look like, by name, so that every figure shows a
+//! scheme in the same colour and hatch and, as a line, with the same dashes and marks.
 
 use std::collections::BTreeSet;
 
-use super::chart::{LOOKS, LineLook, look};
+use super::chart::{Colour, Fill, LOOKS, LineLook, PAPER, look};
+use super::kernels::{IDLE, ISSUED, SHORT_RAW, UNRECORDED};
 
 /// Colours by their place in the palette.
 const BLUE: usize = 0;
@@ -56,6 +57,21 @@ const SCHEMES: &[(&str, usize)] = &[
 
 /// The classes of ILP-SMRA, in the order of its Table I.
 pub(crate) const CLASSES: [(&str, usize); 4] = [("M", 0), ("MC", 1), ("C", 2), ("A", 3)];
+
+/// The fill of a cause of slot-cycles, by its key in records.
+pub(crate) fn cause_fill(cause: &str) -> Fill {
+    match cause {
+        ISSUED => Fill::plain(Colour(0x2b, 0x2b, 0x2b)),
+        "barrier" => Fill::of(1),
+        "execution_resource" => Fill::of(2),
+        "instruction_buffer_empty" => Fill::of(3),
+        "long_memory_latency" => Fill::of(4),
+        SHORT_RAW => Fill::of(5),
+        IDLE => Fill::plain(Colour(0xe4, 0xe4, 0xe4)),
+        UNRECORDED => Fill::plain(PAPER),
+        _ => Fill::of(6),
+    }
+}
 
 /// From one look to the next of the same colour.
 const FAMILY: usize = 7;
