@@ -35,7 +35,7 @@ kernel name, grid and block:
   nsys stats --report cuda_gpu_trace --format csv report.nsys-rep > card.csv
                                                      (or the report cuda_gpu_kern_sum)
 
-Examples:
+EXAMPLES:
   gpumodel compare bfs.json lud.json --reference results.csv
   gpumodel compare *.json --reference silicon.csv --json errors.json -o errors.pdf
   gpumodel compare program.json --reference card.csv -o card.svg")]

@@ -18,7 +18,7 @@ use super::tables::{CsvArgument, width};
 use crate::{DramJob, RequestFormat};
 
 const EXAMPLES: &str = "\
-Examples:
+EXAMPLES:
   gpumodel dram --spec ugpu-hbm --requests stream.trc --format coordinates
   gpumodel dram --spec hbm3 --requests misses.txt --set refresh=none --json -
   gpumodel dram --spec gddr6 --requests misses.txt --commands commands.csv

@@ -19,10 +19,10 @@ use super::tables::{CsvArgument, width};
 use super::{Outcome, measure, message};
 use crate::check_memory;
 
-/// Machine descriptions: list them, show one, check a file, import one, measure one.
+/// Lists, shows, checks, imports and measures descriptions of machines
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Examples:
+EXAMPLES:
   gpumodel machine list
   gpumodel machine show v100
   gpumodel machine show v100 --set l1.latency_cycles=30 --json -

@@ -23,7 +23,7 @@ use crate::{MeasureRequest, benchmarks, measure};
 Published values are a table `benchmark,at,value,source`, as models/measured/v100-pcie.csv; a
 point of it that the benchmark does not usually run is run as well.
 
-Examples:
+EXAMPLES:
   gpumodel machine measure v100-pcie
   gpumodel machine measure a100 --published --report a100-measured
   gpumodel machine measure my-gpu.toml --measured my-card.csv --only load-latency,stream-read")]

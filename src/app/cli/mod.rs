@@ -181,3 +181,44 @@ fn report(error: &(dyn Error + 'static)) {
         alert(how);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory};
+
+    use super::Arguments;
+
+    /// The examples of a help text as words, without comments, pipes and redirections.
+    fn examples(command: &Command) -> Vec<Vec<String>> {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let shown = help.split("EXAMPLES:\n").nth(1).unwrap_or_default().split("\n\n").next();
+        let lines = shown.unwrap_or_default().replace("\\\n", "\\");
+        // Two spaces lead to a comment.
+        let own = |part: &str| part.trim().split("  ").next().unwrap_or_default().to_owned();
+        let words = |line: &str| {
+            let typed: Vec<String> = line.split('\\').map(own).collect();
+            let typed = typed.join(" ");
+            let words = typed.split_whitespace().take_while(|word| !matches!(*word, "|" | ">"));
+            words.map(|word| word.trim_matches('\'').to_owned()).collect()
+        };
+        let lines = lines.lines().filter(|line| line.trim().starts_with("gpumodel "));
+        lines.map(words).collect()
+    }
+
+    #[test]
+    fn every_verb_says_what_it_does_and_shows_examples_that_parse() {
+        let program = Arguments::command();
+        for verb in program.get_subcommands() {
+            let about = verb.get_about().expect("a verb says what it does").to_string();
+            let opening = about.split([' ', ',']).next().unwrap();
+            assert!(opening.starts_with(char::is_uppercase) && opening.ends_with('s'), "{about}");
+            let examples = examples(verb);
+            let own = examples.iter().any(|words| words[1] == verb.get_name());
+            assert!(own, "{}: {examples:?}", verb.get_name());
+            for words in examples {
+                let parsed = program.clone().try_get_matches_from(&words);
+                parsed.unwrap_or_else(|error| panic!("{words:?}: {error}"));
+            }
+        }
+    }
+}

@@ -24,7 +24,7 @@ use super::tables::{CsvArgument, width};
 /// Draws a figure from records alone, as SVG, PDF or PNG.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Examples:
+EXAMPLES:
   gpumodel plot --list
   gpumodel plot bfs.json --figure stalls -o stalls.svg
   gpumodel plot mix.json --figure timeline --app apps/bfs -o timeline.svg

@@ -26,7 +26,7 @@ use super::{Outcome, message};
 /// Writes a workload model as an Accel-Sim trace folder that `convert` takes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Examples:
+EXAMPLES:
   gpumodel synth --list                          the workloads that come with the program
   gpumodel synth --list --csv workloads.csv      the same as a table
   gpumodel synth saxpy -o traces/local/saxpy     one of them
