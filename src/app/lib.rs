@@ -14,9 +14,9 @@ mod error;
 mod measure;
 mod memory;
 mod queue;
-mod random;
 mod record;
 mod reproduce;
+mod run_context;
 mod sample;
 mod scheme;
 mod solo;
@@ -28,7 +28,6 @@ use std::path::Path;
 
 use gpumodel_sim::config::{Models, SpecError};
 
-pub(crate) use analyze::RunContext;
 pub use analyze::{AnalyzeRequest, EventDetail, Phase, Unwatched, Watch, analyze};
 pub use app::{App, AppName, default_name};
 pub use corun::{EndWhen, Ending};
@@ -39,6 +38,7 @@ pub use measure::{MeasureError, MeasureRequest, benchmarks, measure};
 pub use memory::check_memory;
 pub use queue::QueueFileError;
 pub use reproduce::{ReproduceError, ReproduceRequest, reproduce};
+pub(crate) use run_context::RunContext;
 pub use sample::SampleRequest;
 pub use scheme::{ParameterRow, SchemeRow, schemes};
 pub use sweep::{

@@ -12,11 +12,11 @@ use gpumodel_report::results::{Alone, AppRecord, KernelRecord};
 use gpumodel_sim::config::Machine;
 use gpumodel_sim::{End, Gpu, Outcome, ProfileImage};
 
-use crate::analyze::facts;
 use crate::cache::profiles::Key;
 use crate::corun::runner::sums;
 use crate::record::notes::Notes;
 use crate::record::{assumptions, utilization};
+use crate::run_context::facts;
 use crate::sample::sampled;
 use crate::{App, EventDetail, RunContext, RunError, record};
 

@@ -2,7 +2,6 @@
 #![allow(dead_code, unreachable_pub, reason = "each tier uses a part of it")]
 
 pub(crate) mod compression;
-pub(crate) mod kernels;
 pub(crate) mod memlog_text;
 pub(crate) mod packing;
 pub(crate) mod program;

@@ -5,7 +5,10 @@
 //! `\` at the end of a line stands for no line break.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use gpumodel::trace::workload::{Compression, Workload, write_folder};
+use gpumodel::trace::{ConvertRequest, Silent, convert};
 
 /// The names and bytes of the files in `text`; lines before the first are about all of them.
 pub(crate) fn small_files(text: &str) -> Vec<(String, Vec<u8>)> {
@@ -58,4 +61,19 @@ fn unescaped(line: &str) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// Kernel `name` of `tests/data/kernels.txt`, as `sharing/copy`, as a store in `folder`, called after the last part.
+pub(crate) fn kernel_store(folder: &Path, name: &str) -> PathBuf {
+    let mut files = small_files(include_str!("../data/kernels.txt")).into_iter();
+    let (_, bytes) = files.find(|(other, _)| other == name).expect("a kernel of kernels.txt");
+    let text = String::from_utf8(bytes).unwrap();
+    let name = name.rsplit('/').next().unwrap();
+    let workload = Workload::parse(name, "kernels.txt", text, 1.0).unwrap();
+    let (traces, path) = (folder.join(name), folder.join(format!("{name}.gpt")));
+    write_folder(&workload, &traces, Compression::None, &mut |_| {}).unwrap();
+    let inputs = vec![traces];
+    let request = ConvertRequest { inputs, output: path.clone(), ..ConvertRequest::default() };
+    convert(&request, &Silent).unwrap();
+    path
 }

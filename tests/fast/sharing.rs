@@ -10,7 +10,7 @@ use gpumodel::core::units::Dim3;
 use gpumodel::policy::{Row, TABLE};
 use gpumodel::report::results::{Analysis, CoRun, CoRunApp};
 
-use crate::common::kernels;
+use crate::common::small_files::kernel_store;
 
 /// Every scheme for several applications, with phases as short as the kernels are.
 pub(crate) const SCHEMES: [&str; 15] = [
@@ -41,7 +41,7 @@ pub(crate) const WORKERS: [&str; 4] = [
 
 /// The kernel as a store in `folder`.
 pub(crate) fn store(folder: &Path, kernel: &str) -> PathBuf {
-    kernels::store(folder, &format!("sharing/{kernel}"))
+    kernel_store(folder, &format!("sharing/{kernel}"))
 }
 
 /// Each kernel as a separate application, called `0`, `1`, ... by place.

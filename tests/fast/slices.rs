@@ -8,14 +8,14 @@ use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
 use gpumodel::policy::{Row, TABLE};
 use gpumodel::report::results::{Analysis, CoRun, CoRunApp};
 
-use crate::common::kernels;
+use crate::common::small_files::kernel_store;
 
 /// The kernels together on `ugpu`, called by their names, to an end.
 fn run(kernels: &[&str], schemes: &[&str], set: &[(&str, &str)], end: &str) -> Analysis {
     let folder = tempfile::tempdir().unwrap();
     let app = |kernel: &&str| AppName {
         name: (*kernel).to_owned(),
-        path: kernels::store(folder.path(), &format!("slices/{kernel}")),
+        path: kernel_store(folder.path(), &format!("slices/{kernel}")),
     };
     let apps = kernels.iter().map(app).collect();
     let request = AnalyzeRequest {

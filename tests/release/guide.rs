@@ -1,8 +1,10 @@
 //! Is the README short, do its links and the guide's lead to files, does the guide name every
-//! scheme, figure and key of a record, and does a page's command give its picture?
+//! scheme, figure and key of a record, does a page's command give its picture, and does its Python
+//! read a record?
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use gpumodel::app::guide::{PAGES, Page, TOPICS};
 use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
@@ -12,6 +14,7 @@ use gpumodel::report::figure::FIGURES;
 use serde_json::Value;
 
 use crate::common::program::gpumodel;
+use crate::skip::skipped;
 
 /// The most words of the README, as `wc -w` counts them.
 const README_WORDS: usize = 700;
@@ -227,4 +230,32 @@ fn every_key_of_a_record_is_explained() {
 fn links_are_found() {
     let text = "a [b](c.md), ![d](e.svg), [f](https://g) and [h](i.md#j), [k](#l)";
     assert_eq!(links(text), ["c.md", "e.svg", "i.md"]);
+}
+
+/// The Python of the guide on results.
+fn python_example() -> &'static str {
+    let (_, rest) = topic("results").split_once("```python\n").unwrap();
+    rest.split_once("```").unwrap().0
+}
+
+#[test]
+fn the_pandas_example_of_the_guide_runs() {
+    let has_pandas = Command::new("python3").args(["-c", "import pandas"]).output();
+    if !has_pandas.is_ok_and(|run| run.status.success()) {
+        return skipped("no python3 with pandas");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let (one, two) = ("traces/samples/matmul-tiled", "traces/samples/saxpy");
+    let schemes = ["--machine", "warped-slicer", "--scheme", "even,spatial"];
+    let words = [&["analyze", one, two, "--report", out.to_str().unwrap()], &schemes[..]].concat();
+    gpumodel(&words).success();
+    let run =
+        Command::new("python3").args(["-c", python_example()]).current_dir(folder.path()).output();
+    let run = run.unwrap();
+    let shown = String::from_utf8(run.stdout).unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    for word in ["matmul-tiled", "saxpy", "l2_hit_rate", "spatial"] {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
 }

@@ -11,7 +11,6 @@ mod findings;
 mod guide;
 mod h100;
 mod matching_gain;
-mod pandas;
 mod paper_programs;
 mod paper_tables;
 mod quick;

@@ -8,6 +8,7 @@
 pub(crate) mod profiles;
 pub(crate) mod results;
 pub(crate) mod stores;
+pub(crate) mod times;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

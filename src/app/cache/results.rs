@@ -1,20 +1,18 @@
-//! Results that many runs need: a process computes each once, and keeps it for later runs; and
-//! times of cells and solo runs: measured, and kept for estimates.
+//! Results that many runs need: a process computes each once, and keeps it for later runs.
 //!
 //! They lie in the cache folder, results of this process in memory as well. Two processes
 //! with one cache folder may compute the same result.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::profiles::Profiles;
+use super::times::waited;
 use super::{DiskCache, Kind};
 use crate::RunError;
 
@@ -115,66 +113,12 @@ impl MemoryCache {
     }
 }
 
-/// The times in a cache folder.
-#[derive(Debug)]
-pub(crate) struct RunTimes(DiskCache);
-
-impl RunTimes {
-    /// The times in the folder `cache`.
-    pub(crate) fn new(cache: &Path) -> Self {
-        Self(DiskCache::new(cache))
-    }
-
-    /// Adds the time that the work `name` took one thread. The longest time counts: shorter runs
-    /// found results in the cache folder.
-    pub(crate) fn add(&self, name: &str, took: Duration) {
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        if self.micros(name).is_none_or(|known| known < micros) {
-            self.0.put(Kind::Times, time_key(name), &micros.to_le_bytes());
-        }
-    }
-
-    /// Microseconds that the work `name` took one thread, if it was measured.
-    pub(crate) fn micros(&self, name: &str) -> Option<u64> {
-        let bytes = self.0.get(Kind::Times, time_key(name))?;
-        Some(u64::from_le_bytes(bytes.try_into().ok()?))
-    }
-}
-
-fn time_key(name: &str) -> u128 {
-    key(&[String::from("time"), name.to_owned()])
-}
-
-thread_local! {
-    /// Time of nested work since the current work began.
-    static OTHERS: Cell<Duration> = const { Cell::new(Duration::ZERO) };
-}
-
-/// Runs `work` and measures its time, without nested measured work: a thread of the pool that
-/// waits runs other work meanwhile.
-pub(crate) fn measured<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let outer = OTHERS.replace(Duration::ZERO);
-    let begin = Instant::now();
-    let result = work();
-    let whole = begin.elapsed();
-    let inner = OTHERS.replace(outer.saturating_add(whole));
-    (result, whole.saturating_sub(inner))
-}
-
-/// Runs `wait`, whose time does not count as work.
-pub(crate) fn waited<T>(wait: impl FnOnce() -> T) -> T {
-    measured(wait).0
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
-    use std::thread::sleep;
 
-    use super::{
-        Duration, MAX_BYTES_IN_MEMORY, MemoryCache, ResultCache, RunTimes, key, measured, waited,
-    };
+    use super::{MAX_BYTES_IN_MEMORY, MemoryCache, ResultCache, key};
 
     #[test]
     fn a_result_is_computed_once_and_found_by_later_runs() {
@@ -217,27 +161,5 @@ mod tests {
         }
         assert!(memory.slots.keys().eq(&[9]), "{:?}", memory.slots.keys());
         assert!(Arc::ptr_eq(&working, &memory.slot(9)));
-    }
-
-    #[test]
-    fn the_longest_time_is_known() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = folder.path().join("cache");
-        let seconds = RunTimes::new(&cache);
-        assert_eq!(seconds.micros("a"), None);
-        seconds.add("a", Duration::from_micros(9));
-        seconds.add("a", Duration::from_micros(3));
-        assert_eq!(RunTimes::new(&cache).micros("a"), Some(9));
-        assert_eq!(seconds.micros("b"), None);
-    }
-
-    #[test]
-    fn nested_work_does_not_count() {
-        let long = Duration::from_millis(200);
-        let (((), own), outer) = measured(|| {
-            waited(|| sleep(long));
-            measured(|| sleep(long))
-        });
-        assert!(own >= long && outer < long, "{own:?} {outer:?}");
     }
 }

@@ -16,7 +16,7 @@ use gpumodel_feed::{Mix, StoreFeed};
 use gpumodel_policy::Scheme;
 use gpumodel_report::results::{AppRecord, CoRun};
 
-use crate::analyze::facts;
+use crate::run_context::facts;
 use crate::scheme::{SchemeLabel, parse_scheme};
 use crate::solo::SoloBaseline;
 use crate::{AnalyzeRequest, App, RunContext, RunError};

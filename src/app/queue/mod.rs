@@ -17,7 +17,7 @@ use gpumodel_core::units::{Cycle, to_u64};
 use gpumodel_policy::queue::{CLASSES, QueueChoice, published_classes};
 use gpumodel_report::results::{Analysis, AppRecord};
 
-use crate::analyze::peaks;
+use crate::run_context::peaks;
 use crate::{App, RunContext, RunError};
 use generate::Generate;
 use schedule::Schedule;
@@ -25,6 +25,7 @@ use tasks::{Pool, TaskResults, profile};
 
 pub(crate) use file::QueueFile;
 pub use file::QueueFileError;
+pub(crate) use generate::Draws;
 
 /// The default schemes of a queue: those that ILP-SMRA compares.
 pub(crate) const DEFAULT_SCHEMES: [&str; 4] = ["even-queue", "profile-based", "ilp", "ilp-smra"];

@@ -19,9 +19,9 @@ use gpumodel_policy::Choice;
 use gpumodel_report::results::{AppRecord, ShareRecord};
 use gpumodel_sim::Outcome;
 
-use crate::analyze::facts;
 use crate::cache::{DiskCache, Kind};
 use crate::corun::runner::{Decision, MixRunner};
+use crate::run_context::facts;
 use crate::{App, EndWhen, Ending, RunContext, RunError};
 
 /// A simulation.

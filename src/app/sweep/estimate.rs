@@ -7,7 +7,7 @@ use gpumodel_feed::StoreFeed;
 use gpumodel_report::results::{CellEstimate, SweepEstimate, SweepFiles};
 
 use super::{Cell, SweepInputs};
-use crate::analyze::facts;
+use crate::run_context::facts;
 use crate::scheme::parse_scheme;
 use crate::{EndWhen, Ending, RunError};
 

@@ -13,7 +13,8 @@ use gpumodel_trace::{Filter, SharedProgress, Store};
 use super::{Plan, key};
 use crate::analyze::analyze_in;
 use crate::app::AppStore;
-use crate::cache::results::{BUILD, ResultCache, RunTimes, key_of};
+use crate::cache::results::{BUILD, ResultCache, key_of};
+use crate::cache::times::RunTimes;
 use crate::memory::Memory;
 use crate::scheme::parse_scheme;
 use crate::{

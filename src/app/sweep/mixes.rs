@@ -7,7 +7,7 @@ use serde::Deserialize;
 use gpumodel_core::units::did_you_mean;
 
 use crate::error::InvalidValue;
-use crate::random::Draws;
+use crate::queue::Draws;
 
 /// The most applications of a mix.
 const MAX_MIX_SIZE: usize = 16;

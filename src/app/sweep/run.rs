@@ -16,7 +16,7 @@ use gpumodel_core::units::to_u64;
 use super::CellFailure;
 use super::estimate::{self, MACHINE_BYTES};
 use super::{Cell, SweepFolder, SweepInputs};
-use crate::cache::results::measured;
+use crate::cache::times::measured;
 use crate::{RunError, SweepError, SweepProgress, SweepWatch};
 
 /// A sweep that runs in this process.

@@ -3,6 +3,7 @@
 //! Texts take the `width` of the terminal in characters; `None`, as in a pipe, is any width.
 
 mod analysis;
+mod benchmark;
 mod cells;
 mod comparison;
 mod corun;
@@ -19,9 +20,10 @@ mod sweep;
 const THREAD_IPC: &str = "thread IPC";
 
 pub use analysis::{NAMES, analysis, analysis_tables};
+pub use benchmark::{benchmark_tables, benchmarks};
 pub(crate) use cells::NONE;
 pub use cells::{Cell, Column, Table};
-pub use comparison::{benchmark_tables, benchmarks, comparison, comparison_tables};
+pub use comparison::{comparison, comparison_tables};
 pub use corun::corun;
 pub(crate) use corun::corun_blocks;
 pub use layout::wrapped;
