@@ -48,38 +48,29 @@ pub(crate) fn word(part: &str) -> String {
     known.map_or(part, |(_, word)| word).to_string()
 }
 
-/// What tells the machine of each of `records` from the others: its name where there are
-/// several, and what was set of it and not of all of that name, as key and value.
-pub(crate) fn differing<'a>(records: &[&'a Analysis]) -> Vec<(Option<&'a str>, Settings<'a>)> {
+/// What is written behind the name of each of `records`: ` on MACHINE` where they are of several
+/// machines, then what was set of the machine and not of all of its name, as `words` has it.
+pub(crate) fn tails(records: &[&Analysis], words: fn(&str, &str) -> String) -> Vec<String> {
     let machines: BTreeSet<&str> = records.iter().map(|one| one.machine.name.as_str()).collect();
     let mut alike: BTreeMap<&str, Vec<&Analysis>> = BTreeMap::new();
     for record in records {
         alike.entry(&record.machine.name).or_default().push(record);
     }
-    let of = |record: &&'a Analysis| {
+    let of = |record: &&Analysis| {
         let name = record.machine.name.as_str();
         let differs = |(key, value): &(&String, &String)| {
             alike[name].iter().any(|other| other.overrides.get(*key) != Some(*value))
         };
         let set = record.overrides.iter().filter(differs);
-        let set = set.map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        ((machines.len() > 1).then_some(name), set)
+        let on = if machines.len() > 1 { format!(" on {name}") } else { String::new() };
+        on + &set.map(|(key, value)| words(key, value)).collect::<String>()
     };
     records.iter().map(of).collect()
 }
 
-/// Keys with their values.
-pub(crate) type Settings<'a> = Vec<(&'a str, &'a str)>;
-
-/// What is written behind the name of each of `records`: ` on MACHINE` where they are of
-/// several machines, and what differs of them in words.
+/// The same with settings spelt out.
 pub(crate) fn machine_tails(records: &[&Analysis]) -> Vec<String> {
-    let tail = |(name, set): (Option<&str>, Settings<'_>)| {
-        let on = name.map_or(String::new(), |name| format!(" on {name}"));
-        let words = set.iter().map(|(key, value)| format!(", {}", spelt(key, value)));
-        on + &words.collect::<String>()
-    };
-    differing(records).into_iter().map(tail).collect()
+    tails(records, |key, value| format!(", {}", spelt(key, value)))
 }
 
 /// Mixes that are drawn in one panel, and the names that they have there.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::machine::{MachinePanel, Settings, differing, machine_panels, spelt};
+use super::machine::{MachinePanel, machine_panels, spelt, tails};
 use super::results::last_component;
 use crate::results::{Analysis, CoRun};
 use crate::{distinct, group_by};
@@ -11,11 +11,7 @@ use crate::{distinct, group_by};
 /// machines, then ` key=value` for what was set of the machine and not of all records of
 /// it. Empty where nothing differs.
 pub(crate) fn machine_words(records: &[&Analysis]) -> Vec<String> {
-    let words = |(name, set): (Option<&str>, Settings<'_>)| {
-        let on = name.map_or(String::new(), |name| format!(" on {name}"));
-        on + &set.iter().map(|(key, value)| format!(" {key}={value}")).collect::<String>()
-    };
-    differing(records).into_iter().map(words).collect()
+    tails(records, |key, value| format!(" {key}={value}"))
 }
 
 /// The applications that run together in `record`, by their short names.

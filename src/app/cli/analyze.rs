@@ -1,7 +1,6 @@
 //! `gpumodel analyze`: applications on a machine, alone and together.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use gpumodel_report::table::{NAMES, analysis, analysis_tables};
 use gpumodel_trace::sources;
 
 use super::interrupt::{Continuation, continues};
-use super::options::{FilterArguments, cache_folder, set_threads, setting};
+use super::options::{FilterArguments, ModelsArgument, cache_folder, set_threads, setting};
 use super::output::{alert, check_file, check_overwrites, is_stdout, stdout, write_text};
 use super::progress::with_bars;
 use super::tables::{self, CsvArgument, named};
@@ -115,10 +114,8 @@ pub(crate) struct Arguments {
     /// cost a fault and its way over the link, `none` nothing. The same as --set link.managed=M
     #[arg(long, value_name = "M", value_parser = ["none", "all"])]
     managed: Option<String>,
-    /// A folder of model files that take precedence over the built-in ones, laid out as
-    /// `models/`
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelsArgument,
     /// Runs large kernels on a sample of their CTAs and a part of the machine, and
     /// extrapolates with a 95 % interval. Samples are added until the sampling error is at
     /// most WIDTH of the cycles to either side; a bound on the error of the smaller machine
@@ -231,10 +228,7 @@ fn targets(arguments: &Arguments) -> Result<Vec<Target>, String> {
 }
 
 /// Refuses outputs that cannot be written or would replace an input, before the work begins.
-fn check_outputs(
-    arguments: &Arguments,
-    targets: &[Target],
-) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn check_outputs(arguments: &Arguments, targets: &[Target]) -> Outcome<()> {
     let inputs = input_files(arguments, targets);
     let outputs = targets.iter().flat_map(|target| {
         [("--json", target.json.as_deref()), ("--trace-events", target.events.as_deref())]
@@ -316,10 +310,7 @@ fn event_detail(arguments: &Arguments) -> EventDetail {
 }
 
 /// The record of each machine.
-fn analyzed(
-    arguments: Arguments,
-    targets: &[Target],
-) -> Result<Vec<Analysis>, Box<dyn Error + Send + Sync>> {
+fn analyzed(arguments: Arguments, targets: &[Target]) -> Outcome<Vec<Analysis>> {
     let mut request = AnalyzeRequest {
         events: event_detail(&arguments),
         apps: arguments.apps.iter().map(AppName::parse).collect(),
@@ -332,7 +323,7 @@ fn analyzed(
         window: arguments.window,
         queue: arguments.queue,
         arrivals: arguments.arrive,
-        models: arguments.models,
+        models: arguments.models.folder,
         cache: cache_folder(),
         seed: arguments.seed,
         sample: arguments.sample.map(SampleRequest::within),
@@ -386,7 +377,7 @@ fn warn_of_stale(folder: &Path, stay: &BTreeSet<String>) {
 }
 
 /// Writes the record and the report of a machine.
-fn write_files(target: &Target, record: &Analysis) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn write_files(target: &Target, record: &Analysis) -> Outcome<()> {
     if let Some(path) = &target.json {
         write_text(path, &record.to_json())?;
     }

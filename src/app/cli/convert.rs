@@ -1,6 +1,5 @@
 //! `gpumodel convert`: traces to a store.
 
-use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,8 +7,7 @@ use gpumodel_core::units::{ByteCount, FolderPurpose, Scratch, counted, to_u64};
 use gpumodel_trace::{ConvertReport, ConvertRequest, Store, TraceError, convert, export};
 
 use super::options::{FilterArguments, memory};
-use super::output::alert;
-use super::output::replace_traces;
+use super::output::{alert, folder_of, replace_traces};
 use super::progress::with_bar;
 use super::{Outcome, message};
 use crate::app::skipped;
@@ -95,9 +93,8 @@ fn converted(request: &ConvertRequest) -> Result<ConvertReport, TraceError> {
 }
 
 /// Writes text, through a temporary store unless the input is one.
-fn to_text(request: &ConvertRequest) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let parent = request.output.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let scratch = Scratch::create(parent.unwrap_or(Path::new(".")))?;
+fn to_text(request: &ConvertRequest) -> Outcome<()> {
+    let scratch = Scratch::create(folder_of(&request.output))?;
     let store = match &request.inputs[..] {
         [input] if Store::recognise(input) => {
             let mut store = Store::open(input)?;

@@ -13,6 +13,7 @@ use gpumodel_report::table::{Column, Table};
 use serde_json::Value;
 
 use super::Outcome;
+use super::options::ModelsArgument;
 use super::output::{Output, is_stdout, stdout, write_json};
 use super::tables::{CsvArgument, width};
 use crate::{DramJob, RequestFormat};
@@ -58,10 +59,8 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
     #[command(flatten)]
     csv: CsvArgument,
-    /// A folder of model files that take precedence over the built-in ones, laid out as
-    /// `models/`
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelsArgument,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -82,7 +81,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if listed && json.is_some_and(is_stdout) {
         return Err("--commands and --json: standard output takes one of them".into());
     }
-    let models = crate::models(arguments.models.as_deref())?;
+    let models = arguments.models.load()?;
     let job = DramJob::new(&arguments.spec, &models, &arguments.changes)?;
     let format = match arguments.format {
         Format::Address => RequestFormat::Address,

@@ -1,6 +1,5 @@
 //! `gpumodel guide`: the user's guide in the terminal.
 
-use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -87,7 +86,7 @@ fn page(topic: &Topic, scheme: &str) -> Result<&'static Page, String> {
     })
 }
 
-fn list(csv: &CsvArgument) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn list(csv: &CsvArgument) -> Outcome<()> {
     csv.check(&[], &[], &["topics"])?;
     let columns: [Column<&Topic>; 2] = [
         ("topic", |topic| topic.name.into()),

@@ -15,7 +15,7 @@ use gpumodel_report::table::{Cell, Column, Table, wrapped};
 use gpumodel_trace::{Command, Filter, KernelSummary, Store, TraceError, TraceStatistics, sources};
 
 use super::Outcome;
-use super::options::{FilterArguments, cache_folder};
+use super::options::{FilterArguments, ModelsArgument, cache_folder};
 use super::output::{alert, stdout, write_json};
 use super::progress::with_bar;
 use super::tables::{CsvArgument, width};
@@ -45,10 +45,8 @@ pub(crate) struct Arguments {
     /// Check every checksum and the content hash of a store
     #[arg(long)]
     verify: bool,
-    /// A folder of model files that take precedence over the built-in ones, laid out as
-    /// `models/`
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelsArgument,
     /// Write everything as JSON, of several applications as a list; `-` is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -196,7 +194,7 @@ fn open(arguments: &Arguments, typed: &AppName, filter: &Filter) -> Result<Store
         store.verify()?;
         App { name: typed.name.clone(), store, warnings: Vec::new() }
     } else {
-        let folders = (arguments.models.as_deref(), &*cache_folder());
+        let folders = (arguments.models.folder.as_deref(), &*cache_folder());
         let skip = arguments.skip_damaged;
         with_bar(|progress| App::open_skipping(skip, typed, folders, progress))?
     };

@@ -1,6 +1,5 @@
 //! `gpumodel machine`: lists, shows, checks, imports and measures machine descriptions.
 
-use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
@@ -13,7 +12,7 @@ use serde_json::json;
 
 use gpumodel_sim::config::{IMPORT_MARK, ImportLabel, Listed, Problem, Resolved, import_accelsim};
 
-use super::options::setting;
+use super::options::{ModelsArgument, setting};
 use super::output::{alert, check_overwrites, is_stdout, stdout, write_json, write_text};
 use super::tables::{CsvArgument, width};
 use super::{Outcome, measure, message};
@@ -51,10 +50,8 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct List {
-    /// A folder of model files that take precedence over the built-in ones, laid out as
-    /// `models/`
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelsArgument,
     /// Write the list as JSON to FILE, `-` for standard output.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -69,10 +66,8 @@ struct Show {
     /// Override a key for this output, as l1.latency_cycles=30.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     overrides: Vec<(String, String)>,
-    /// A folder of model files that take precedence over the built-in ones, laid out as
-    /// `models/`
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelsArgument,
     /// Write everything as JSON to FILE, `-` for standard output.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -84,10 +79,8 @@ struct Show {
 struct Check {
     /// A machine file, or the name of a built-in machine.
     file: OsString,
-    /// A folder of model files that take precedence over the built-in ones, laid out as
-    /// `models/`
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelsArgument,
     #[command(flatten)]
     csv: CsvArgument,
 }
@@ -123,7 +116,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 
 fn run_list(list: &List) -> Outcome {
     list.csv.check(&[], &[("--json", list.json.as_deref())], &["machines"])?;
-    let models = crate::models(list.models.as_deref())?;
+    let models = list.models.load()?;
     let machines: Vec<Resolved> = models
         .machine_names()
         .into_iter()
@@ -158,7 +151,7 @@ fn machine_table(machines: &[Resolved]) -> Table {
 fn run_show(show: &Show) -> Outcome {
     let file = Some(PathBuf::from(&show.machine)).filter(|path| path.is_file());
     show.csv.check(file.as_slice(), &[("--json", show.json.as_deref())], &["keys"])?;
-    let models = crate::models(show.models.as_deref())?;
+    let models = show.models.load()?;
     let resolved = models.machine(&show.machine, &show.overrides)?;
     check_memory(&resolved.machine, &models)?;
     let table = key_table(&resolved);
@@ -192,7 +185,7 @@ fn key_table(resolved: &Resolved) -> Table {
 fn run_check(check: &Check) -> Outcome {
     let read = Some(PathBuf::from(&check.file)).filter(|path| path.is_file());
     check.csv.check(read.as_slice(), &[], &["checks"])?;
-    let models = crate::models(check.models.as_deref())?;
+    let models = check.models.load()?;
     let (resolved, mut failed) = models.examine(&check.file, &[])?;
     // The memory can only be built from valid counts.
     if failed.is_empty()
@@ -253,7 +246,7 @@ fn run_import(import: &Import) -> Outcome {
 
 /// Refuses an imported machine that `machine check` would refuse, with the options that its
 /// values are from.
-fn check_import(import: &Import, text: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+fn check_import(import: &Import, text: &str) -> Outcome<()> {
     let models = crate::models(None)?;
     let (resolved, problems) = models.examine_text("the imported machine", text)?;
     let mut failed: Vec<String> = problems.iter().map(ToString::to_string).collect();

@@ -13,7 +13,7 @@ use gpumodel_report::benchmark_files;
 use gpumodel_report::table;
 
 use super::Outcome;
-use super::options::{set_threads, setting};
+use super::options::{ModelsArgument, set_threads, setting};
 use super::output::{check_file, is_stdout, message, stdout, write_json};
 use super::tables::{CsvArgument, width};
 use crate::{MeasureRequest, benchmarks, measure};
@@ -57,10 +57,8 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
     #[command(flatten)]
     csv: CsvArgument,
-    /// A folder of model files that take precedence over the built-in ones, laid out as
-    /// `models/`
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelsArgument,
     /// Number of threads (default: one per core); results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
@@ -86,7 +84,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let request = MeasureRequest {
         machine: arguments.machine.unwrap_or_default(),
         overrides: arguments.overrides,
-        models: arguments.models,
+        models: arguments.models.folder,
         only: arguments.only,
         measured: arguments.measured,
         published_only: arguments.published,

@@ -38,8 +38,8 @@ use output::{Verbosity, alert, detail, message};
 
 use crate::RunError;
 
-/// The result of a verb: an exit code, or an error for the user (exit code 2).
-pub(crate) type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
+/// The result of a verb, or of a part of it: an exit code, or an error for the user (exit code 2).
+pub(crate) type Outcome<T = ExitCode> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// What happens when several GPU kernels share one GPU, from their traces.
 #[derive(Debug, Parser)]

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use gpumodel_core::toml::{TomlError, read_file};
 use gpumodel_core::units::ByteCount;
+use gpumodel_sim::config::{Models, SpecError};
 use gpumodel_trace::{CtaChoice, Filter, KernelIds, NamePattern};
 
 use super::output::detail;
@@ -36,6 +37,22 @@ impl From<FilterArguments> for Filter {
     fn from(typed: FilterArguments) -> Self {
         let FilterArguments { kernels, names, ctas } = typed;
         Self { kernels, names, ctas }
+    }
+}
+
+/// Where model files come from.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ModelsArgument {
+    /// A folder of model files that take precedence over the built-in ones, laid out as
+    /// `models/`
+    #[arg(id = "models", long, value_name = "DIR")]
+    pub(super) folder: Option<PathBuf>,
+}
+
+impl ModelsArgument {
+    /// The carried model files, and over them those of the folder.
+    pub(super) fn load(&self) -> Result<Models, SpecError> {
+        crate::models(self.folder.as_deref())
     }
 }
 
@@ -73,7 +90,7 @@ pub(super) fn cache_folder() -> PathBuf {
 
 /// The program's own folder in the one that the variable `named` names, else in `usual` of the
 /// home folder.
-pub(super) fn user_folder(named: &str, usual: &str) -> Option<PathBuf> {
+fn user_folder(named: &str, usual: &str) -> Option<PathBuf> {
     let parent = variable(named).or_else(|| Some(variable("HOME")?.join(usual)))?;
     Some(parent.join("gpumodel"))
 }

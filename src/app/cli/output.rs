@@ -14,6 +14,8 @@ use serde::Serialize;
 use gpumodel_core::units::{FolderPurpose, OpenStream, WholeFile, is_stream};
 use gpumodel_trace::Store;
 
+use super::Outcome;
+
 /// Standard output; its errors name it.
 pub(super) struct Stdout(StdoutLock<'static>);
 
@@ -196,9 +198,13 @@ fn real(path: &Path) -> Option<PathBuf> {
     if let Ok(existing) = path.canonicalize() {
         return existing.is_file().then_some(existing);
     }
+    Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?))
+}
+
+/// The folder of an output at `path`.
+pub(super) fn folder_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new(".")).canonicalize().ok()?;
-    Some(parent.join(path.file_name()?))
+    parent.unwrap_or(Path::new("."))
 }
 
 /// The list of a trace folder.
@@ -209,7 +215,7 @@ const LIST: &str = "kernelslist.g";
 pub(super) fn replace_traces<T, E: Into<Box<dyn Error + Send + Sync>>>(
     folder: &Path,
     write: impl FnOnce() -> Result<T, E>,
-) -> Result<T, Box<dyn Error + Send + Sync>> {
+) -> Outcome<T> {
     let ours = FolderPurpose::Traces.owns(folder);
     let before = if ours { listed(folder) } else { BTreeSet::new() };
     let written = write().map_err(Into::into)?;

@@ -511,7 +511,7 @@ impl Stage {
     }
 
     /// Whether the work is a part of a whole.
-    pub(super) fn is_part(&self) -> bool {
+    fn is_part(&self) -> bool {
         !self.place().part.is_empty()
     }
 

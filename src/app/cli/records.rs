@@ -97,7 +97,7 @@ fn read_rows(path: &Path, keys: &[String]) -> Result<Vec<Analysis>, RecordError>
     let files = SweepFiles::new(path.parent().unwrap_or(Path::new("")));
     let mut records = Vec::new();
     for key in keys {
-        let outcome = files.outcome(key)?.ok_or_else(|| RecordError::Beside {
+        let outcome = files.outcome(key)?.ok_or_else(|| RecordError::MissingRecord {
             path: path.to_path_buf(),
             record: files.record(key),
         })?;

@@ -10,7 +10,7 @@ use gpumodel_report::paper::{Reproduction, headlines, headlines_csv, write_repro
 
 use super::Outcome;
 use super::interrupt::{Continuation, INTERRUPTED, continues, stop_gracefully};
-use super::options::{cache_folder, memory, set_threads};
+use super::options::{ModelsArgument, cache_folder, memory, set_threads};
 use super::output::stdout;
 use super::progress::with_sweep_bars;
 use super::tables::{CsvArgument, width};
@@ -67,10 +67,8 @@ pub(crate) struct Arguments {
     /// [default: 80 % of the free memory]
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     memory: Option<ByteCount>,
-    /// A folder of model files that take precedence over the built-in ones, laid out as
-    /// `models/`
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelsArgument,
     #[command(flatten)]
     csv: CsvArgument,
 }
@@ -117,7 +115,7 @@ fn request(arguments: &Arguments) -> ReproduceRequest {
         so_far: arguments.so_far,
         mixed_versions: arguments.mixed_versions,
         memory_bytes: arguments.memory.map(|memory| memory.0),
-        models: arguments.models.clone(),
+        models: arguments.models.folder.clone(),
         cache: cache_folder(),
         figures: FIGURES.iter().map(|figure| figure.name.to_owned()).collect(),
     }

@@ -56,7 +56,7 @@ enum Verb {
 /// The verbs' names.
 const VERBS: [&str; 2] = ["list", "show"];
 
-/// The error of a verb that there is not, which may be a scheme.
+/// The error of an unknown verb, which may be a scheme.
 fn no_verb(typed: &[OsString]) -> String {
     let word = typed.first().map(|word| word.to_string_lossy()).unwrap_or_default();
     let hint = did_you_mean(&word, VERBS);

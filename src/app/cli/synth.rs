@@ -1,6 +1,5 @@
 //! `gpumodel synth`: a workload model as a trace folder.
 
-use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -18,8 +17,8 @@ use gpumodel_trace::workload::{
     self, Compression, FolderReport, Workload, WorkloadError, write_folder,
 };
 
-use super::output::replace_traces;
-use super::output::{Verbosity, alert, stdout};
+use super::options::ModelsArgument;
+use super::output::{Verbosity, alert, replace_traces, stdout};
 use super::tables::{CsvArgument, width};
 use super::{Outcome, message};
 
@@ -60,10 +59,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Packing::None)]
     compress: Packing,
 
-    /// A folder of model files that take precedence over the built-in ones, laid out as
-    /// `models/`
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelsArgument,
 
     /// Prints the workloads that come with the program and ends.
     #[arg(long)]
@@ -84,7 +81,7 @@ enum Packing {
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     if arguments.list {
-        return list(arguments.models.as_deref(), &arguments.csv);
+        return list(&arguments.models, &arguments.csv);
     }
     arguments.csv.refuse("workloads", "add --list")?;
     let name = arguments.workload.expect("required without --list");
@@ -94,7 +91,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     };
     let folder = arguments.output.expect("required without --list");
     FolderPurpose::Traces.check(&folder, arguments.force)?;
-    let models = crate::models(arguments.models.as_deref())?;
+    let models = arguments.models.load()?;
     let workload = Workload::load_scaled(name, &models, arguments.scale)?;
     let compression = match arguments.compress {
         Packing::None => Compression::None,
@@ -170,9 +167,9 @@ fn bar(launches: usize) -> ProgressBar {
 type Group<'a> = (Option<&'a Paper>, Vec<&'a str>);
 
 /// Lists names and descriptions; files of the folder `models` take precedence.
-fn list(models: Option<&Path>, csv: &CsvArgument) -> Outcome {
+fn list(models: &ModelsArgument, csv: &CsvArgument) -> Outcome {
     csv.check(&[], &[], &["workloads"])?;
-    let models = &crate::models(models)?;
+    let models = &models.load()?;
     let papers = papers(models)?;
     let groups = groups(&papers, models);
     let lengths = groups.iter().flat_map(|(_, names)| names).map(|name| name.len());
@@ -230,11 +227,7 @@ fn heading(paper: Option<&Paper>) -> String {
 }
 
 /// A workload; if none has that name, the error names the file of the paper that lists it.
-fn load(
-    name: &str,
-    paper: Option<&Paper>,
-    models: &Models,
-) -> Result<Workload, Box<dyn Error + Send + Sync>> {
+fn load(name: &str, paper: Option<&Paper>, models: &Models) -> Outcome<Workload> {
     match (Workload::load(name, models), paper) {
         (Err(error @ WorkloadError::Unknown { .. }), Some(paper)) => {
             Err(format!("papers/{}.toml: workloads: {error}", paper.name).into())

@@ -11,9 +11,8 @@ use gpumodel_trace::{ConvertRequest, Filter, Store, export, source_name};
 use gpumodel_trace_run::request::Request;
 use gpumodel_trace_run::{Outcome as Run, Session, nvdisasm};
 
-use super::options::FilterArguments;
-use super::output::replace_traces;
-use super::output::{alert, write_text};
+use super::options::{FilterArguments, ModelsArgument};
+use super::output::{alert, folder_of, replace_traces, write_text};
 use super::tables::width;
 use super::{Outcome, message};
 use crate::trace_counters::count;
@@ -38,9 +37,8 @@ pub(crate) struct Arguments {
     /// The machine whose properties the program sees
     #[arg(long, value_name = "M", default_value = "a100")]
     device: PathBuf,
-    /// Folder of machines and models that override the built-in ones
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelsArgument,
     #[command(flatten)]
     filter: FilterArguments,
     /// The nvdisasm of the toolkit that compiled the program [default: on PATH, next to nvcc]
@@ -73,10 +71,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if matches!(arguments.to, OutputFormat::Traceg) {
         FolderPurpose::Traces.check(output, arguments.force)?;
     }
-    let models = crate::models(arguments.models.as_deref())?;
+    let models = arguments.models.load()?;
     let machine = models.machine(arguments.device.as_os_str(), &[])?;
-    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let scratch = Scratch::create(parent.unwrap_or(Path::new(".")))?;
+    let scratch = Scratch::create(folder_of(output))?;
     let folder = std::path::absolute(scratch.path())?;
     let (program, rest) = arguments.program.split_first().ok_or("no program")?;
     let filter = Filter::from(arguments.filter);
@@ -108,11 +105,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 }
 
 /// Moves or writes what was traced to where the user wants it; returns that place.
-fn keep(
-    to: OutputFormat,
-    output: &Path,
-    traced: &Path,
-) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+fn keep(to: OutputFormat, output: &Path, traced: &Path) -> Outcome<String> {
     match to {
         OutputFormat::Store => std::fs::rename(traced, output)?,
         OutputFormat::Traceg => text(output, traced)?,
@@ -122,11 +115,7 @@ fn keep(
 
 /// Shows the counters of `launches` next to those of the profile `card`; whether all differ by
 /// `tolerance` percent at most.
-fn agrees(
-    card: &Path,
-    launches: &[CountedLaunch],
-    tolerance: f64,
-) -> Result<bool, Box<dyn std::error::Error + Send + Sync>> {
+fn agrees(card: &Path, launches: &[CountedLaunch], tolerance: f64) -> Outcome<bool> {
     let check = CounterCheck::read(card, launches)?;
     let columns: [Column<&CounterRow>; 6] = [
         ("kernel", |row| row.kernel.clone().into()),
@@ -154,7 +143,7 @@ fn agrees(
 }
 
 /// Writes the store at `store` as text.
-fn text(output: &Path, store: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+fn text(output: &Path, store: &Path) -> Outcome<()> {
     let store = Store::open(store)?;
     let request = ConvertRequest { output: output.to_path_buf(), ..ConvertRequest::default() };
     replace_traces(output, || export(&store, &request))?;

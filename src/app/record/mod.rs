@@ -253,7 +253,7 @@ pub(crate) fn stalls(stack: StallStack, slots: f64) -> BTreeMap<String, f64> {
 
 /// Schedulers move fractions of cycles between issue and short waits, which may make the latter
 /// negative; the other waits of running warps are reduced instead.
-pub(crate) fn without_debt(mut stack: StallStack) -> StallStack {
+fn without_debt(mut stack: StallStack) -> StallStack {
     let mut debt = (-stack[Cause::ShortRaw as usize]).max(0.0);
     stack[Cause::ShortRaw as usize] += debt;
     for cause in [Cause::ExecutionResource, Cause::InstructionBufferEmpty, Cause::Issued] {

@@ -240,7 +240,7 @@ impl SampleRequest {
 
     /// Shorter launches run whole within a second or two, and consist mostly of their start and
     /// end.
-    pub const FEWEST_INSTRUCTIONS: u64 = 8_000_000;
+    const FEWEST_INSTRUCTIONS: u64 = 8_000_000;
 
     /// Samples until the interval is `half_width` of the cycles to either side.
     #[must_use]

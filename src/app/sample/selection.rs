@@ -211,7 +211,7 @@ impl Strata {
     }
 
     /// Warp instructions of the launch.
-    pub(super) fn total_work(&self) -> u64 {
+    fn total_work(&self) -> u64 {
         self.work.iter().sum()
     }
 }

@@ -78,6 +78,14 @@ pub struct SweepProgress {
     pub left: usize,
 }
 
+impl SweepProgress {
+    /// Counts cells by whether they have a record; `None`: not ended.
+    fn of(states: &[Option<bool>]) -> Self {
+        let count = |wanted| states.iter().filter(|&&state| state == wanted).count();
+        Self { done: count(Some(true)), failed: count(Some(false)), left: count(None) }
+    }
+}
+
 /// Receives the progress of a sweep, from several threads, and may stop it.
 pub trait SweepWatch: Watch {
     /// Called when a part of a reproduction begins, which is one of `of` sweeps and queues.
@@ -167,9 +175,7 @@ pub(super) fn so_far(
     let (_, cells, part) = selected_cells(request, watch)?;
     let cells = cells_at(&cells, &part);
     let states = folder::states(&files, &cells, watch);
-    let count = |wanted| states.iter().filter(|&&state| state == wanted).count();
-    let end =
-        SweepProgress { done: count(Some(true)), failed: count(Some(false)), left: count(None) };
+    let end = SweepProgress::of(&states);
     let done = cells.into_iter().zip(&states).filter(|(_, state)| **state == Some(true));
     Ok((end, done.map(|(cell, _)| cell.record).collect()))
 }

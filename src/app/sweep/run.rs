@@ -86,12 +86,7 @@ impl<'a> LocalRun<'a> {
         watch: &'a dyn SweepWatch,
         budget: MemoryBudget,
     ) -> Self {
-        let count = |wanted| states.iter().filter(|&&state| state == wanted).count();
-        let end = SweepProgress {
-            done: count(Some(true)),
-            failed: count(Some(false)),
-            left: count(None),
-        };
+        let end = SweepProgress::of(states);
         let mut open: Vec<usize> = (0..cells.len()).filter(|&at| states[at].is_none()).collect();
         // Long cells first, so that none runs alone at the end.
         open.sort_by_key(|&at| (std::cmp::Reverse(estimate::work(inputs, &cells[at])), at));

@@ -286,8 +286,8 @@ impl Values {
 const MANY: f64 = 99_999.5;
 
 /// The largest value of `clusters`, with the ends; at least 0.
-pub(crate) fn highest(clusters: &[Cluster]) -> f64 {
-    clusters.iter().map(Cluster::most).fold(0.0, f64::max)
+pub(crate) fn highest<'a>(clusters: impl IntoIterator<Item = &'a Cluster>) -> f64 {
+    clusters.into_iter().map(Cluster::most).fold(0.0, f64::max)
 }
 
 /// How many times wider bars fill a row of `room`; less than one where not even the

@@ -44,7 +44,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let room = MIXES / parts.len();
     let drawn: Vec<Vec<Cluster>> =
         parts.iter().map(|part| clusters(part, schemes.len(), room)).collect();
-    let most = drawn.iter().map(|clusters| highest(clusters)).fold(0.0, f64::max);
+    let most = highest(drawn.iter().flatten());
     for ((panel, _), clusters) in parts.iter().zip(&drawn) {
         panel.head(&mut layout);
         let bars = Bars::new(clusters, "% of baseline").reference(100.0).most(most);

@@ -72,7 +72,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     layout.legend(&Entry::looks(&schemes, &looks, Swatch::look));
     let room = MIXES / parts.len();
     let drawn: Vec<Vec<Cluster>> = parts.iter().map(|part| part.clusters(room)).collect();
-    let most = drawn.iter().map(|clusters| highest(clusters)).fold(0.0, f64::max);
+    let most = highest(drawn.iter().flatten());
     for (part, clusters) in parts.iter().zip(&drawn) {
         part.panel.head(&mut layout);
         Bars::new(clusters, "speedup").reference(1.0).most(most).looks(&looks).draw(&mut layout);
@@ -84,21 +84,14 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     Ok(layout.finish(&input.footer()).with_csv(csv))
 }
 
-/// From the first arrival to the last end; `None` where not all have finished.
-fn makespan(run: &CoRun) -> Option<u64> {
-    let whole = run.apps.len() > 1 && run.apps.iter().all(|app| app.finished && !app.memory_only);
-    let first = run.apps.iter().map(|app| app.arrival_cycle).min()?;
-    let last = run.apps.iter().map(|app| app.end_cycle).max()?;
-    last.checked_sub(first).filter(|&span| whole && span > 0)
-}
-
 /// The mixes of `records` in order of first appearance: the same applications on one
 /// machine are one mix, whatever their order; and the panels that they are drawn in.
 fn mixes(records: &[Analysis]) -> (Vec<Mix>, Vec<MachinePanel>) {
     let runs = records.iter().enumerate().flat_map(|(record, own)| {
         let named = scheme_names(&own.coruns).into_iter().zip(&own.coruns);
         named.filter_map(move |(scheme, run)| {
-            let makespan = makespan(run)?;
+            let several = run.apps.len() > 1;
+            let makespan = run.makespan().filter(|&span| several && span > 0)?;
             let apps = run.apps.iter().map(|app| &app.app);
             let label = apps.clone().map(|app| last_component(app)).collect::<Vec<_>>().join("+");
             let key = (own.machine.hash.as_str(), sorted_mix(apps));

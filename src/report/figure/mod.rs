@@ -50,7 +50,7 @@ pub use input::FigureInput;
 use gpumodel_core::units::did_you_mean;
 
 use super::ReportError;
-use super::chart::{Layout, SOFT_INK, Scale};
+use super::chart::{Entry, Fill, Layout, SOFT_INK, Scale, Swatch};
 use super::format::float;
 use super::results::CoRun;
 use super::results::statistics::geometric_mean;
@@ -416,6 +416,15 @@ fn repeated(layout: &mut Layout, count: usize) {
         1 => layout.note("One more run held as much as another and is not drawn."),
         _ => layout.note(&format!("{count} more runs held as much as others and are not drawn.")),
     }
+}
+
+/// Legend entries of the applications of the largest of `runs`, each with the places of its
+/// applications, in their colours.
+fn app_entries<'a>(runs: impl Iterator<Item = (&'a CoRun, &'a [usize])>) -> Vec<Entry> {
+    let most = runs.max_by_key(|(_, places)| places.len());
+    let of = |(run, places): (&'a CoRun, &'a [usize])| places.iter().map(|&at| &run.apps[at].app);
+    let names = most.into_iter().flat_map(of).enumerate();
+    names.map(|(i, name)| Entry::new(Swatch::Fill(Fill::flat(i)), name)).collect()
 }
 
 /// Draws a tick from `top` to `bottom` at each decision of `run`; those nearer to each other

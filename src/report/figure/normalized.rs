@@ -81,7 +81,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
         panels.into_iter().map(|panel| Part::of(panel, &rows, schemes.len())).collect();
     let drawn: Vec<Vec<Cluster>> =
         panels.iter().map(|part| part.clusters(MIXES / panels.len(), &marks)).collect();
-    let most = drawn.iter().map(|clusters| highest(clusters)).fold(0.0, f64::max);
+    let most = highest(drawn.iter().flatten());
     let axis = format!("relative {}", metric.axis);
     for (part, clusters) in panels.iter().zip(&drawn) {
         part.panel.head(&mut layout);

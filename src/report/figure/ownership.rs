@@ -88,14 +88,11 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
 
 /// The applications in their colours, and what they share.
 fn entries(panels: &[Panel<'_>]) -> Vec<Entry> {
-    let most = panels.iter().max_by_key(|panel| panel.places.len());
-    let app = |panel: &Panel<'_>, place: usize| panel.run.apps[place].app.clone();
-    let names = most.into_iter().flat_map(|one| one.places.iter().map(move |&at| app(one, at)));
-    let entry = |(i, name): (usize, String)| Entry::new(Swatch::Fill(Fill::flat(i)), name);
-    let stretches = panels.iter().flat_map(|panel| &panel.stretches);
-    let shared = stretches.clone().any(|one| one.sms.shared > 0 || one.channels.shared > 0);
-    let shared = shared.then(|| Entry::new(Swatch::Fill(Fill::plain(REST)), "shared"));
-    names.enumerate().map(entry).chain(shared).collect()
+    let mut entries = app_entries(panels.iter().map(|panel| (panel.run, &panel.places[..])));
+    let mut stretches = panels.iter().flat_map(|panel| &panel.stretches);
+    let shared = stretches.any(|one| one.sms.shared > 0 || one.channels.shared > 0);
+    entries.extend(shared.then(|| Entry::new(Swatch::Fill(Fill::plain(REST)), "shared")));
+    entries
 }
 
 /// The co-runs whose plans divide SMs.

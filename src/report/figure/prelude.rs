@@ -2,7 +2,7 @@
 
 pub(super) use super::{
     Drawn, FigureInput, MORE_APPS, MORE_KERNELS, MORE_MIXES, Missing, NO_CORUN, NO_QUEUE, NO_SOLO,
-    baseline, chosen, decision_ticks, ensure, means, metric, partial, repeated,
+    app_entries, baseline, chosen, decision_ticks, ensure, means, metric, partial, repeated,
 };
 pub(super) use crate::chart::{
     AXIS_HEIGHT, Anchor, Area, BarRow, Bars, Cluster, Colour, CountPlot, Entry, Fill, HATCHED, INK,

@@ -76,7 +76,7 @@ impl<'a> QueueTimeline<'a> {
         Fill::of(CLASSES).over(SOFT_INK)
     }
 
-    /// Who was not classified.
+    /// The fill of jobs without a class.
     fn unclassified(&self) -> Fill {
         Fill::of(CLASSES + 1).over(REST)
     }

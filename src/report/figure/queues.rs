@@ -87,7 +87,7 @@ struct Shown {
 
 /// Draws the bars of all panels on one scale.
 fn draw_panels(layout: &mut Layout, panels: &[Gains], shown: &[Shown], looks: &[usize]) {
-    let most = shown.iter().map(|shown| highest(&shown.clusters)).fold(0.0, f64::max);
+    let most = highest(shown.iter().flat_map(|shown| &shown.clusters));
     for (panel, Shown { clusters, left }) in panels.iter().zip(shown) {
         layout.note(&panel.title);
         layout.skip(3.0);

@@ -66,7 +66,7 @@ fn draw_part(
     room: usize,
 ) {
     let parts = [0, 1].map(|part| clusters(panel, rows, looks.len(), (part, room)));
-    let most = parts.iter().map(|part| highest(part)).fold(0.0, f64::max);
+    let most = highest(parts.iter().flatten());
     for (name, clusters) in ["SMs vacated", "Pages under way"].into_iter().zip(&parts) {
         layout.skip(4.0);
         layout.note(&format!("{name}:"));

@@ -1,4 +1,4 @@
-//! Whose CTAs were on which SM over time: one panel per sharing scheme, one row
+//! The applications of the CTAs on each SM over time: one panel per sharing scheme, one row
 //! per SM. A cell is divided as its resident CTAs are; a full one held CTAs all
 //! the time.
 
@@ -53,7 +53,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     let panels = panels(input, record);
     ensure(!panels.is_empty(), "the co-runs do not say which CTAs were where")?;
     let mut layout = input.layout("Applications on the SMs over time, by sharing scheme");
-    layout.legend(&entries(&panels));
+    layout.legend(&app_entries(panels.iter().map(|panel| (panel.run, &panel.places[..]))));
     let end = panels.iter().map(|panel| panel.run.cycles).max().unwrap_or(1);
     let names: Vec<&str> = panels.iter().map(|panel| panel.name.as_str()).collect();
     let left = layout.left_of(&names, LABEL, (LEFT, WIDEST), NUMBERS + 8.0);
@@ -69,15 +69,6 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     }
     layout.note("Rows are SMs, divided as their resident CTAs are; ticks above: decisions.");
     Ok(layout.finish(&input.footer()).with_csv(table(&panels)))
-}
-
-/// The applications in their colours.
-fn entries(panels: &[Panel<'_>]) -> Vec<Entry> {
-    let most = panels.iter().max_by_key(|panel| panel.places.len());
-    let app = |panel: &Panel<'_>, place: usize| panel.run.apps[place].app.clone();
-    let names = most.into_iter().flat_map(|one| one.places.iter().map(move |&at| app(one, at)));
-    let entry = |(i, name): (usize, String)| Entry::new(Swatch::Fill(Fill::flat(i)), name);
-    names.enumerate().map(entry).collect()
 }
 
 /// The co-runs that say which CTAs were where.

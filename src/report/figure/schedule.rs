@@ -1,4 +1,4 @@
-//! Who of a queue ran together: one panel per scheme, one lane per place in the
+//! Which jobs of a queue ran together: one panel per scheme, one lane per place in the
 //! group, a bar per application in the fill of its class, its name or letters above.
 
 use super::prelude::*;

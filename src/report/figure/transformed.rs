@@ -50,7 +50,7 @@ pub(super) fn draw(input: &FigureInput<'_>) -> Drawn {
     layout.legend(&Entry::fills(&["time", "registers"]));
     let room = APPS / parts.len();
     let drawn: Vec<Vec<Cluster>> = parts.iter().map(|part| part.clusters(room)).collect();
-    let most = drawn.iter().map(|clusters| highest(clusters)).fold(0.0, f64::max);
+    let most = highest(drawn.iter().flatten());
     for (part, clusters) in parts.iter().zip(&drawn) {
         part.panel.head(&mut layout);
         Bars::new(clusters, "ratio").reference(1.0).most(most).draw(&mut layout);

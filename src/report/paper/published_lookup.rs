@@ -15,8 +15,8 @@ use crate::results::{
     Analysis, CoRun, CoRunApp, CurveRecord, InterferenceRecord, PublishedSlowdown, first_partition,
 };
 
-/// Rows of what classes of applications do to each other: by who disturbs, columns by who
-/// suffers.
+/// The slowdowns of classes of applications by each other: a row per class that disturbs, a column
+/// per class that is slowed down.
 const SLOWDOWN: &str = "slowdown";
 
 /// Speed of an application over its best, where it has a part of its CTAs.

@@ -64,7 +64,7 @@ pub struct BenchmarkRow {
     pub published: Option<f64>,
     /// The model's value less the published one, in percent of that.
     pub error_percent: Option<f64>,
-    /// Who published it.
+    /// The source of the published value.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub source: String,
 }

@@ -220,7 +220,7 @@ impl QueueRun {
     }
 
     /// The grouping that was in force at `cycle`: the last one decided by then.
-    pub(crate) fn matching_at(&self, cycle: u64) -> Option<&MatchingRecord> {
+    fn matching_at(&self, cycle: u64) -> Option<&MatchingRecord> {
         self.matchings.iter().rev().find(|matching| matching.cycle <= cycle)
     }
 
@@ -377,7 +377,7 @@ pub enum RecordError {
         "{}: expected the records of its cells in the same folder, found no {}; give a table in the folder of its sweep",
         path.display(), record.display()
     )]
-    Beside {
+    MissingRecord {
         /// The table.
         path: PathBuf,
         /// The record.

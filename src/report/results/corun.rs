@@ -207,6 +207,14 @@ impl CoRun {
         Some(work.fold(0, u64::saturating_add)).filter(|&work| work > 0)
     }
 
+    /// From the first arrival to the last end; `None` where an application did not finish.
+    pub(crate) fn makespan(&self) -> Option<Cycle> {
+        let whole = self.apps.iter().all(|app| app.finished && !app.memory_only);
+        let first = self.apps.iter().map(|app| app.arrival_cycle).min()?;
+        let last = self.apps.iter().map(|app| app.end_cycle).max()?;
+        last.checked_sub(first).filter(|_| whole)
+    }
+
     /// Whether pages moved or SMs were waited for.
     pub(crate) fn moved_anything(&self) -> bool {
         let moved = |app: &CoRunApp| app.migration.is_some_and(|moved| moved.cost_anything());
@@ -360,7 +368,7 @@ pub struct MigrationRecord {
 
 impl MigrationRecord {
     /// True where pages moved, or SMs were waited for.
-    pub(crate) fn cost_anything(&self) -> bool {
+    fn cost_anything(&self) -> bool {
         self.pages_moved > 0 || self.resting_cycles > 0 || self.vacating_cycles > 0
     }
 }
@@ -436,7 +444,7 @@ impl CoRun {
 
     /// The place of the application with the high priority that the user named;
     /// `None`: none was named, or the scheme promises nothing.
-    pub(crate) fn given_priority_app(&self) -> Option<usize> {
+    fn given_priority_app(&self) -> Option<usize> {
         let place: usize = self.parameters.get("high")?.parse().ok()?;
         self.qos_target().and(place.checked_sub(1))
     }
@@ -474,7 +482,7 @@ impl DecisionRecord {
     }
 
     /// The first cycle that its plan names for the next decision; `None`: it names none.
-    pub(crate) fn next_timed(&self) -> Option<Cycle> {
+    fn next_timed(&self) -> Option<Cycle> {
         let wakes = self.plan.get("wake")?.as_array()?;
         wakes.iter().filter_map(|wake| wake.get("at")?.as_u64()).min()
     }

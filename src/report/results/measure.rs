@@ -200,12 +200,8 @@ fn swapped((own, base): (f64, f64)) -> (f64, f64) {
     (base, own)
 }
 
-/// From the first arrival to the last end; `None` where an application did not finish.
 fn makespan(run: &CoRun) -> Option<f64> {
-    let whole = run.apps.iter().all(|app| app.finished && !app.memory_only);
-    let first = run.apps.iter().map(|app| app.arrival_cycle).min()?;
-    let last = run.apps.iter().map(|app| app.end_cycle).max()?;
-    last.checked_sub(first).filter(|_| whole).map(crate::format::float)
+    run.makespan().map(crate::format::float)
 }
 
 fn kernel_time(run: &CoRun) -> Option<f64> {
@@ -317,7 +313,7 @@ mod tests {
         assert_eq!(Measure::KernelTime.ratio(&hosted, &slow), Some(2.5));
         // No energy table: no number.
         assert_eq!(ratio(Measure::Energy), None);
-        // Who is starved has lost everything.
+        // A starved application has lost everything.
         assert_eq!(Measure::Antt.ratio(&run(1.0, f64::INFINITY, 9), &slow), Some(0.0));
         let mut cut = run(1.0, 1.0, 50);
         cut.apps[0].finished = false;

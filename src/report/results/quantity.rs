@@ -292,7 +292,7 @@ impl SlotShares {
 
     /// From a launch, or what [`mean_slots`] made of several; `None` where the record
     /// does not say which slot-cycles had work.
-    pub(super) fn of_record(kernel: &KernelRecord) -> Option<Self> {
+    fn of_record(kernel: &KernelRecord) -> Option<Self> {
         let held = kernel.held_slot_fraction?;
         let share = |cause: &str| kernel.stall_fractions.get(cause).copied().unwrap_or(0.0);
         let idle = (share("idle") - (1.0 - held)).max(0.0);

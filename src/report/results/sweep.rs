@@ -101,7 +101,7 @@ impl CellRecord {
     /// Cells that differ in their scheme alone, or in the build that ran them, have equal
     /// ones: mixing builds in a folder is reported.
     #[must_use]
-    pub fn without_scheme(&self) -> Self {
+    fn without_scheme(&self) -> Self {
         Self {
             key: String::new(),
             program: String::new(),

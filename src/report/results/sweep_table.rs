@@ -53,7 +53,7 @@ impl Row {
 
 impl Field {
     /// Of the same type without a value.
-    pub(super) fn emptied(self) -> Self {
+    fn emptied(self) -> Self {
         match self {
             Self::Text(_) => Self::Text(None),
             Self::Count(_) => Self::Count(None),
@@ -107,7 +107,7 @@ fields! {
 const SEPARATOR: &str = " + ";
 
 /// The row of a cell: what it is, how it ended, and its figures of merit.
-pub(super) fn cell_row(cell: &CellRecord, outcome: &Result<Analysis, FailedCell>) -> Row {
+fn cell_row(cell: &CellRecord, outcome: &Result<Analysis, FailedCell>) -> Row {
     let record = outcome.as_ref().ok();
     let mut row = identity(cell, record);
     let (status, error) = match outcome {
@@ -121,7 +121,7 @@ pub(super) fn cell_row(cell: &CellRecord, outcome: &Result<Analysis, FailedCell>
 }
 
 /// A row for each application of a cell with its record.
-pub(super) fn app_rows(cell: &CellRecord, record: &Analysis) -> impl Iterator<Item = Row> {
+fn app_rows(cell: &CellRecord, record: &Analysis) -> impl Iterator<Item = Row> {
     let apps = record.coruns.first().map_or(&[][..], |run| &run.apps);
     apps.iter().enumerate().map(|(place, app)| {
         let mut row = identity(cell, Some(record));

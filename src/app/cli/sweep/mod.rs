@@ -2,7 +2,6 @@
 
 mod slurm;
 
-use std::error::Error;
 use std::fmt;
 use std::fs;
 use std::io::Write;
@@ -15,7 +14,7 @@ use gpumodel_report::table;
 
 use crate::cli::Outcome;
 use crate::cli::interrupt::{Continuation, INTERRUPTED, continues, stop_gracefully};
-use crate::cli::options::{cache_folder, memory, set_threads};
+use crate::cli::options::{ModelsArgument, cache_folder, memory, set_threads};
 use crate::cli::output::stdout;
 use crate::cli::progress::with_sweep_bars;
 use crate::cli::tables::{CsvArgument, width};
@@ -49,7 +48,7 @@ use slurm::SlurmArguments;
     that can change its numbers\n  \
     failed/KEY.json   why a cell has none\n  \
     cells.csv, .jsonl a row per cell: STP, ANTT, ...\n  \
-    apps.csv, .jsonl  a row per cell and application, likewise; reports/COLUMNS.md of the\n                    \
+    apps.csv, .jsonl  a row per cell and application; reports/COLUMNS.md of the\n                    \
     source explains every column: caches and DRAM are counted in sectors of\n                    \
     32 bytes\n  \
     sweep.json        the cells in order\n  \
@@ -122,10 +121,8 @@ pub(crate) struct Arguments {
     /// Only these cells, by their numbers in the plan, as --dry-run lists them
     #[arg(long, value_name = "FIRST-LAST,...", value_parser = cells)]
     cells: Option<Cells>,
-    /// A folder of model files that take precedence over the built-in ones, laid out as
-    /// `models/`
-    #[arg(long, value_name = "DIR")]
-    models: Option<PathBuf>,
+    #[command(flatten)]
+    models: ModelsArgument,
     /// Where cells run
     #[arg(long, value_enum, default_value_t = Engine::Local)]
     engine: Engine,
@@ -180,7 +177,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         memory_bytes: arguments.memory.map(|memory| memory.0),
         plan_hash: arguments.plan_hash.clone(),
         part: arguments.cells.as_ref().map(|cells| cells.0.clone()),
-        models: arguments.models.clone(),
+        models: arguments.models.folder.clone(),
         cache: arguments.cache.clone().unwrap_or_else(cache_folder),
     };
     if arguments.dry_run {
@@ -247,7 +244,7 @@ fn report(arguments: &Arguments, end: SweepProgress) -> Outcome {
 }
 
 /// Which cells failed, and what to do about them.
-fn failed_words(arguments: &Arguments) -> Result<String, Box<dyn Error + Send + Sync>> {
+fn failed_words(arguments: &Arguments) -> Outcome<String> {
     let all = failures(&arguments.out)?;
     let mut said = table::failures(&all, width());
     let refused = all.iter().filter(|one| one.refused).count();
@@ -277,7 +274,7 @@ fn command(arguments: &Arguments) -> String {
     if let Some(cells) = &arguments.cells {
         text += &format!(" --cells {cells}");
     }
-    if let Some(models) = &arguments.models {
+    if let Some(models) = &arguments.models.folder {
         text += &format!(" --models {}", shell_word(models));
     }
     if arguments.mixed_versions {
@@ -317,7 +314,7 @@ impl Engine {
 
 /// STP and ANTT of the schemes in the tables of a sweep's folder; nothing where it has no tables,
 /// as after a part of the cells.
-pub(super) fn means(folder: &Path) -> Result<Vec<SchemeMeans>, Box<dyn Error + Send + Sync>> {
+pub(super) fn means(folder: &Path) -> Outcome<Vec<SchemeMeans>> {
     let path = folder.join("cells.csv");
     if !path.is_file() {
         return Ok(Vec::new());
@@ -329,7 +326,7 @@ pub(super) fn means(folder: &Path) -> Result<Vec<SchemeMeans>, Box<dyn Error + S
 
 /// The failures in a sweep's folder, in order, without damaged files, which are reported
 /// elsewhere.
-pub(super) fn failures(folder: &Path) -> Result<Vec<FailedCell>, Box<dyn Error + Send + Sync>> {
+pub(super) fn failures(folder: &Path) -> Outcome<Vec<FailedCell>> {
     let files = SweepFiles::new(folder);
     let mut failed = Vec::new();
     for cell in files.cells()? {

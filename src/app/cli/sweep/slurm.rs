@@ -117,7 +117,7 @@ fn extra_arguments(arguments: &Arguments) -> Result<Vec<String>, io::Error> {
     if arguments.mixed_versions {
         extra.push(String::from("--mixed-versions"));
     }
-    if let Some(models) = &arguments.models {
+    if let Some(models) = &arguments.models.folder {
         let models = in_script(real(models)?)?;
         extra.extend([String::from("--models"), models.display().to_string()]);
     }
