@@ -10,7 +10,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gpumodel::app::{AnalyzeRequest, AppName, Unwatched, analyze};
-use gpumodel::report::results::Analysis;
 use tempfile::TempDir;
 
 use crate::report_data::{hold_table, reports};
@@ -19,14 +18,24 @@ use crate::report_data::{hold_table, reports};
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/hardware/h100");
 
 /// The clock at which the card ran.
+const CORE_GHZ: f64 = 1.98;
 const CLOCKS: &[(&str, &str)] = &[("clocks.core_mhz", "1980"), ("clocks.interconnect_mhz", "1980")];
 
 /// The schedulers that the order of one kernel's warps implies.
 const ROUND_ROBIN: &[(&str, &str)] =
     &[("sm.policy", "lrr"), ("sm.active_warps", "0"), ("sm.leaves_at_any_wait", "false")];
 
-/// Kernels of a pair, and rounds that take some 65 thousand cycles.
-const PAIRS: &[(&str, u32)] = &[("compute", 58), ("special", 25), ("l1", 230), ("l2", 125)];
+/// The card's kernels of a pair are so many times as long as the model's, and so is the time by
+/// which the first starts earlier.
+const LONGER: f64 = 8.0;
+
+/// Kernels of a pair and the rounds that they have on the card.
+const PAIRS: &[(&str, f64)] =
+    &[("compute", 2000.0), ("special", 500.0), ("l1", 2000.0), ("l2", 480.0)];
+
+/// Two of a GPC's eighteen SMs, with their part of its port.
+const TWO_SMS: &[(&str, &str)] =
+    &[("dispatch.sms", "2"), ("cluster.gpcs", "1"), ("cluster.gpc_bytes_per_l2_cycle", "78")];
 
 /// Rows of the program's table.
 struct Measured(Vec<BTreeMap<String, String>>);
@@ -84,13 +93,12 @@ impl Card {
         path
     }
 
-    fn run(&self, apps: Vec<AppName>, schemes: &[&str]) -> Analysis {
-        let request = AnalyzeRequest {
+    fn request(&self, apps: Vec<AppName>, schemes: &[&str]) -> AnalyzeRequest {
+        AnalyzeRequest {
             overrides: self.settings.clone(),
             schemes: schemes.iter().map(|&scheme| scheme.to_owned()).collect(),
             ..AnalyzeRequest::new(apps, "h100", &self.place.path().join("cache"))
-        };
-        analyze(&request, &Unwatched).unwrap()
+        }
     }
 
     /// Cycles per round of a loop, between `rounds` and three times as many.
@@ -98,21 +106,26 @@ impl Card {
         let cycles = |rounds: u32| {
             let path = self.with(name, &[constants, &[("rounds", rounds)]].concat());
             let app = AppName::parse(format!("synth:{}", path.display()));
-            self.run(vec![app], &[]).solo[0].cycles as f64
+            analyze(&self.request(vec![app], &[]), &Unwatched).unwrap().solo[0].cycles as f64
         };
         (cycles(3 * rounds) - cycles(rounds)) / f64::from(2 * rounds)
     }
 
-    /// How many times longer both take on two shared SMs, when the first arrives first.
-    fn pair(&self, first: (&str, u32), second: (&str, u32)) -> [f64; 2] {
-        let app = |name: &str, (kernel, rounds): (&str, u32)| {
+    /// How many times longer both take on two shared SMs, when the second arrives at `start`.
+    fn pair(&self, first: (&str, f64), second: (&str, f64), start: f64) -> [f64; 2] {
+        let app = |name: &str, (kernel, rounds): (&str, f64)| {
+            let rounds = (rounds / LONGER).round() as u32;
             let constants = [several_constants(kernel, 2), vec![("rounds", rounds)]].concat();
             let path = self.with(kernel, &constants);
             let own = path.with_file_name(format!("{name}-{kernel}.toml"));
             fs::rename(path, &own).unwrap();
             AppName::parse(format!("{name}=synth:{}", own.display()))
         };
-        let analysis = self.run(vec![app("first", first), app("second", second)], &["left-over"]);
+        let request = AnalyzeRequest {
+            arrivals: vec![("second".to_owned(), start as u64)],
+            ..self.request(vec![app("first", first), app("second", second)], &["left-over"])
+        };
+        let analysis = analyze(&request, &Unwatched).unwrap();
         let apps = &analysis.coruns[0].apps;
         [1.0 / apps[0].normalized_progress, 1.0 / apps[1].normalized_progress]
     }
@@ -203,8 +216,7 @@ fn several(measured: &Measured, other: &Measured, card: &Card) -> String {
 /// A row per pair: the first's and the second's slow-down on the card, from its launch to its
 /// end, as the machine's file has it, and with round robin.
 fn pairs(measured: &Measured) -> String {
-    let two_sms: &[(&str, &str)] = &[("dispatch.sms", "2")];
-    let cards = [Card::new(&[CLOCKS, two_sms]), Card::new(&[CLOCKS, two_sms, ROUND_ROBIN])];
+    let cards = [Card::new(&[CLOCKS, TWO_SMS]), Card::new(&[CLOCKS, TWO_SMS, ROUND_ROBIN])];
     let mut lines =
         String::from("| first, second | H100 | `h100` | round robin |\n|---|---|---|---|\n");
     for first in PAIRS {
@@ -213,9 +225,10 @@ fn pairs(measured: &Measured) -> String {
             let is = [("what", "within"), ("kernel", second.0), ("beside", first.0)];
             let own = measured.number(&is, "ns") / alone(second.0);
             let other = measured.number(&is, "other_ns") / alone(first.0);
+            let start = measured.number(&is, "head_start_ns") * CORE_GHZ / LONGER;
             let _ = write!(lines, "| {}, {} | {other:.2}, {own:.2} |", first.0, second.0);
             for card in &cards {
-                let [one, two] = card.pair(*first, *second);
+                let [one, two] = card.pair(*first, *second, start);
                 let _ = write!(lines, " {one:.2}, {two:.2} |");
             }
             lines.push('\n');

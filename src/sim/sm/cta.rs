@@ -249,7 +249,7 @@ impl Sm {
     pub(super) fn end_warp(&mut self, warp: u16, shared_state: &mut SharedState) {
         self.charge(warp, shared_state);
         let scheduler = self.issue.scheduler_of(warp);
-        self.issue.schedulers[scheduler].leave(warp);
+        self.issue.schedulers[scheduler].leave(warp, false);
         let ended = self.warps[usize::from(warp)].take().expect("only resident warps end");
         let place = usize::from(ended.cta);
         self.withdraw(&ended);

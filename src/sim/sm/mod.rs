@@ -316,7 +316,7 @@ impl Sm {
     /// A warp leaves the active ones and is ready for another place at once.
     fn leave_active(&mut self, warp: u16, shared_state: &mut SharedState) {
         let index = self.issue.scheduler_of(warp);
-        self.issue.schedulers[index].leave(warp);
+        self.issue.schedulers[index].leave(warp, true);
         let resident = self.warps[usize::from(warp)].as_mut().expect("only resident warps leave");
         resident.resume(shared_state.profile(resident.kernel), true);
         // What it is ahead of time it has at its pace alone, not at that of the busy unit.
@@ -357,7 +357,7 @@ impl Sm {
         let (long, wait) = (resident.waits_long(), cause(resident));
         self.issue.schedulers[index].note_wait(warp, kernel, wait, true);
         if long {
-            self.issue.schedulers[index].leave(warp);
+            self.issue.schedulers[index].leave(warp, false);
         }
     }
 

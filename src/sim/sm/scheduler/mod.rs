@@ -67,7 +67,9 @@ impl Scheduler {
     /// A scheduler that takes `capacity` of each resource per cycle.
     pub(in crate::sm) fn new(policy: Box<dyn WarpScheduler>, capacity: PerResource) -> Self {
         Self {
-            active: policy.active_warps().map(ActiveSet::new),
+            active: policy
+                .active_warps()
+                .map(|places| ActiveSet::new(places, policy.oldest_enters())),
             intervals: IssueIntervals::new(policy.sharing()),
             policy,
             capacity,
@@ -214,11 +216,14 @@ impl Scheduler {
         self.touch();
     }
 
-    /// A warp waits for something that takes long, or has ended: where the
-    /// scheduler has an active set, another one takes its place.
-    pub(in crate::sm) fn leave(&mut self, warp: u16) {
-        let Some(next) = self.active.as_mut().and_then(|active| active.leave(warp)) else { return };
-        let (running, claim) = next;
+    /// A warp waits for something that takes long, gives way to others because a unit is busy
+    /// (`yields`), or has ended: where the scheduler has an active set, another one takes its
+    /// place.
+    pub(in crate::sm) fn leave(&mut self, warp: u16, yields: bool) {
+        let active = self.active.as_mut();
+        let Some((running, claim)) = active.and_then(|active| active.leave(warp, yields)) else {
+            return;
+        };
         self.run(running, claim);
         self.note_wait(running.warp, running.kernel, Wait::Resource, false);
     }

@@ -85,6 +85,12 @@ pub(in crate::sm) trait WarpScheduler: Debug {
         None
     }
 
+    /// True when the oldest ready warp takes a free place among these, and last those that left
+    /// for a busy unit; else the one that has waited longest.
+    fn oldest_enters(&self) -> bool {
+        false
+    }
+
     /// True when [`ReadyWarp::l1`] is to be counted for it.
     fn sees_l1(&self) -> bool {
         false
@@ -129,7 +135,10 @@ schedulers! {
     Gto: |_| Gto::default(),
     /// Two-level: round robin in an active set of `active_warps`, which a warp
     /// leaves when it waits for memory or a barrier.
-    TwoLevel: |active_warps| TwoLevel { active_warps },
+    TwoLevel: |active_warps| TwoLevel { active_warps, oldest_enters: false },
+    /// Two-level, where the oldest ready warp takes a free place, and last those that left
+    /// it for a busy unit.
+    TwoLevelOldest: |active_warps| TwoLevel { active_warps, oldest_enters: true },
     /// Greedy, then youngest.
     Cggty: |_| Cggty::default(),
     /// Strictly the oldest first.

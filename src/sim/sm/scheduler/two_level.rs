@@ -1,9 +1,9 @@
 //! Two-level (Gebhart et al., ISCA 2011; Narasiman et al., MICRO 2011): round robin in a small
 //! active set; the other ready warps wait for a place in it.
 //!
-//! A warp that waits for a long time (memory, a barrier) gives its place up to
-//! the ready warp that has waited longest, as in GPGPU-Sim's `two_level_active`. Every change
-//! costs O(1).
+//! A warp that waits for a long time (memory, a barrier) gives its place up: with `two-level` to
+//! the ready warp that has waited longest, as in GPGPU-Sim's `two_level_active`; with
+//! `two-level-oldest` to the oldest ready warp, and only then to one that left for a busy unit.
 
 use std::collections::VecDeque;
 
@@ -12,11 +12,13 @@ use super::policy::{ReadyWarp, Sharing, WarpScheduler};
 use crate::sm::scheduler::issue_bandwidth::Claim;
 use crate::sm::scheduler::issue_interval::Running;
 
-/// The policy.
+/// Both policies.
 #[derive(Debug)]
 pub(in crate::sm) struct TwoLevel {
     /// Places of the active set.
     pub(in crate::sm) active_warps: u32,
+    /// The oldest ready warp takes a free place, not the one that has waited longest.
+    pub(in crate::sm) oldest_enters: bool,
 }
 
 impl WarpScheduler for TwoLevel {
@@ -31,6 +33,10 @@ impl WarpScheduler for TwoLevel {
     fn active_warps(&self) -> Option<u32> {
         Some(self.active_warps)
     }
+
+    fn oldest_enters(&self) -> bool {
+        self.oldest_enters
+    }
 }
 
 /// The few warps that a scheduler picks from, and the ready ones that wait for a place among
@@ -38,49 +44,77 @@ impl WarpScheduler for TwoLevel {
 #[derive(Debug)]
 pub(in crate::sm) struct ActiveSet {
     /// By warp slot of the SM.
-    is_member: Vec<bool>,
+    members: Vec<Member>,
     /// Free places.
     free: u32,
+    /// The oldest ready warp takes a free place.
+    oldest_enters: bool,
     /// Intervals of ready warps outside, in order of their coming.
     ready: VecDeque<(Running, Claim)>,
+    /// Those of warps that left for a busy unit, where the oldest enters.
+    yielded: VecDeque<(Running, Claim)>,
+}
+
+/// Where a warp is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Member {
+    /// Outside.
+    #[default]
+    No,
+    /// Outside, since it left for a busy unit.
+    Yielded,
+    /// In the set.
+    Yes,
 }
 
 impl ActiveSet {
-    /// An empty set with `places`.
-    pub(in crate::sm) fn new(places: u32) -> Self {
-        Self { is_member: Vec::new(), free: places, ready: VecDeque::new() }
+    /// An empty set of `places`, where the oldest ready warp enters or the one that has waited
+    /// longest.
+    pub(in crate::sm) fn new(places: u32, oldest_enters: bool) -> Self {
+        let (ready, yielded) = (VecDeque::new(), VecDeque::new());
+        Self { members: Vec::new(), free: places, oldest_enters, ready, yielded }
     }
 
     /// True when `warp` is inside, for which it takes a free place where it can.
     pub(in crate::sm) fn enter(&mut self, warp: u16) -> bool {
         let place = usize::from(warp);
-        if self.is_member.len() <= place {
-            self.is_member.resize(place + 1, false);
+        if self.members.len() <= place {
+            self.members.resize(place + 1, Member::No);
         }
-        if !self.is_member[place] && self.free > 0 {
+        if self.members[place] != Member::Yes && self.free > 0 {
             self.free -= 1;
-            self.is_member[place] = true;
+            self.members[place] = Member::Yes;
         }
-        self.is_member[place]
+        self.members[place] == Member::Yes
     }
 
     /// Lets the interval of a ready warp wait for a place.
     pub(in crate::sm) fn wait(&mut self, interval: Running, claim: Claim) {
-        self.ready.push_back((interval, claim));
+        let late = self.oldest_enters
+            && self.members.get(usize::from(interval.warp)) == Some(&Member::Yielded);
+        if late { &mut self.yielded } else { &mut self.ready }.push_back((interval, claim));
     }
 
     /// Takes out the interval of a ready warp that waits for a place.
     pub(in crate::sm) fn take_out(&mut self, warp: u16) -> Option<(Running, Claim)> {
-        let place = self.ready.iter().position(|(interval, _)| interval.warp == warp)?;
-        self.ready.remove(place)
+        [&mut self.ready, &mut self.yielded].into_iter().find_map(|list| {
+            let place = list.iter().position(|(interval, _)| interval.warp == warp)?;
+            list.remove(place)
+        })
     }
 
-    /// `warp` leaves the active set, if it is in it: the interval that takes its place.
-    pub(in crate::sm) fn leave(&mut self, warp: u16) -> Option<(Running, Claim)> {
-        let member = self.is_member.get_mut(usize::from(warp)).filter(|member| **member)?;
-        *member = false;
+    /// `warp` leaves the active set, if it is in it, because a unit is busy where it `yields`:
+    /// the interval that takes its place.
+    pub(in crate::sm) fn leave(&mut self, warp: u16, yields: bool) -> Option<(Running, Claim)> {
+        let member = self.members.get_mut(usize::from(warp)).filter(|m| **m == Member::Yes)?;
+        *member = if yields { Member::Yielded } else { Member::No };
         self.free += 1;
-        let next = self.ready.pop_front()?;
+        let list = if self.ready.is_empty() { &mut self.yielded } else { &mut self.ready };
+        let next = match self.oldest_enters {
+            true => (0..list.len()).min_by_key(|&place| list[place].1.age)?,
+            false => 0,
+        };
+        let next = list.remove(next)?;
         self.enter(next.0.warp);
         Some(next)
     }
