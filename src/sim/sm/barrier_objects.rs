@@ -9,15 +9,11 @@
 //! cluster travel there as messages. Where nothing is left that could end a phase, a kernel of
 //! clusters goes on.
 
-use gpumodel_core::isa::{AsyncFields, ObjectStep};
-use gpumodel_core::units::{Cycle, to_u16, to_usize};
-
-use crate::gpu::shared_state::SharedState;
-use crate::sm::Sm;
-use crate::sm::warp::Blocked;
+use gpumodel_core::isa::{Access, AsyncFields, ObjectStep};
+use gpumodel_core::units::{Cycle, to_u16};
 
 /// Stands for the object of a copy or wait that the trace does not name.
-pub(super) const UNNAMED: u16 = u16::MAX;
+const UNNAMED: u16 = u16::MAX;
 
 /// Most objects of a CTA that are distinguished; kernels have some tens.
 const MOST: usize = 4096;
@@ -52,6 +48,33 @@ pub(super) struct BarrierObject {
     ended: Cycle,
 }
 
+/// What a warp does at a barrier object, from the fields of its instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ObjectAccess {
+    pub(super) step: ObjectStep,
+    /// Of the object; `None`: the trace does not name it.
+    pub(super) address: Option<u64>,
+    /// Active lanes.
+    pub(super) lanes: u32,
+    /// The register value that it has.
+    pub(super) value: Option<u64>,
+}
+
+impl ObjectAccess {
+    /// A step at the object that the lanes of `access` name.
+    pub(super) fn new(step: ObjectStep, access: &Access, fields: Option<&AsyncFields>) -> Self {
+        Self {
+            step,
+            address: access.active().next().map(|(_, address)| address),
+            lanes: access.mask.count_ones(),
+            value: match fields {
+                Some(AsyncFields::Values(values)) => values.get(1).copied(),
+                Some(AsyncFields::Copy(_)) | None => None,
+            },
+        }
+    }
+}
+
 /// The arrivals for which a register value of `SYNCS.EXCH.64` makes an object: its low half is
 /// 2^20 less the count, above one bit (Accel-Sim 2.0, trace_driven.cc).
 fn initial_arrivals(value: u64) -> u32 {
@@ -78,6 +101,11 @@ impl BarrierObjects {
         }
         self.objects.push(BarrierObject { address, ..BarrierObject::default() });
         to_u16(self.objects.len() - 1)
+    }
+
+    /// The same of an address that the trace may lack.
+    pub(super) fn place_of(&mut self, address: Option<u64>) -> u16 {
+        address.map_or(UNNAMED, |address| self.place(address))
     }
 
     /// The object at a place.
@@ -147,12 +175,14 @@ impl BarrierObjects {
         (0..to_u16(self.objects.len())).for_each(|place| self.settle(place, at));
     }
 
-    /// A copy to an object has begun.
-    pub(super) fn begin_copy(&mut self, place: u16) {
+    /// A copy has begun to the object at an address, where the trace has it; returns its place.
+    pub(super) fn begin_copy(&mut self, address: Option<u64>) -> u16 {
+        let place = self.place_of(address);
         match self.objects.get_mut(usize::from(place)) {
             Some(object) => object.copies += 1,
             None => (self.unnamed.0, self.incomplete) = (self.unnamed.0 + 1, true),
         }
+        place
     }
 
     /// A copy to an object has ended at a cycle, and its bytes have come.
@@ -177,8 +207,13 @@ impl BarrierObjects {
         self.settle(place, at);
     }
 
+    /// The place of the object and the parity of the phase that a warp waits for.
+    pub(super) fn wait(&mut self, access: ObjectAccess) -> (u16, Option<bool>) {
+        (self.place_of(access.address), access.value.map(parity))
+    }
+
     /// When a wait at an object for the phase of a parity is over; `None`: not yet known.
-    fn ready_at(&self, (place, parity): (u16, Option<bool>)) -> Option<Cycle> {
+    pub(super) fn ready_at(&self, (place, parity): (u16, Option<bool>)) -> Option<Cycle> {
         let Some(object) = self.at(place) else { return Some(0) };
         if let (Some(_), Some(parity)) = (object.expected, parity) {
             let ended = (object.phases & 1 == 1) != parity;
@@ -188,18 +223,19 @@ impl BarrierObjects {
         (object.copies == 0 && unnamed == 0).then_some(object.ended.max(last))
     }
 
-    /// True when a wait there is by counts of the trace.
-    fn is_known(&self, (place, parity): (u16, Option<bool>)) -> bool {
-        parity.is_some() && self.at(place).is_some_and(|object| object.expected.is_some())
+    /// True when the trace names the object of a wait, but has no counts that tell its end.
+    pub(super) fn is_assumed(&self, (place, parity): (u16, Option<bool>)) -> bool {
+        let counted = self.at(place).is_some_and(|object| object.expected.is_some());
+        place != UNNAMED && !(parity.is_some() && counted)
     }
 
     /// True while a copy is in flight.
-    fn has_copies(&self) -> bool {
+    pub(super) fn has_copies(&self) -> bool {
         self.unnamed.0 > 0 || self.objects.iter().any(|object| object.copies > 0)
     }
 
     /// No counts of an object are to be relied on.
-    fn forget_counts(&mut self, place: u16) {
+    pub(super) fn forget_counts(&mut self, place: u16) {
         if let Some(object) = self.objects.get_mut(usize::from(place)) {
             object.expected = None;
         }
@@ -210,138 +246,6 @@ impl BarrierObject {
     /// So many more have arrived.
     fn arrive(&mut self, times: u32) {
         self.arrived = self.arrived.saturating_add(times);
-    }
-}
-
-impl Sm {
-    /// A warp does a step at the barrier object that the lanes of its access name.
-    pub(super) fn step_at_object(
-        &mut self,
-        warp: u16,
-        step: ObjectStep,
-        fields: Option<AsyncFields>,
-        shared_state: &mut SharedState,
-    ) {
-        let lanes = self.lsu.access.mask.count_ones();
-        let address = self.lsu.access.active().next().map(|(_, address)| address);
-        let value = match fields {
-            Some(AsyncFields::Values(values)) => values.get(1).copied(),
-            Some(AsyncFields::Copy(_)) | None => None,
-        };
-        let at = shared_state.queue.now() + self.params.barrier_cycles;
-        let slot = usize::from(self.warp(warp).cta);
-        let waits = step == ObjectStep::Wait;
-        if !waits && self.sends_step(slot, (step, address), (lanes, value), shared_state) {
-            return;
-        }
-        let Some(cta) = self.ctas[slot].as_mut() else { return };
-        let place = address.map_or(UNNAMED, |address| cta.objects.place(address));
-        if waits {
-            let parity = value.map(parity);
-            let assumed = !cta.objects.is_known((place, parity)) && place != UNNAMED;
-            shared_state.counts[to_usize(cta.kernel)].assumed_object_waits += u64::from(assumed);
-            self.warp(warp).object = (place, parity);
-            return;
-        }
-        cta.objects.step(place, step, lanes, value, at);
-        if matches!(step, ObjectStep::ArriveExpect | ObjectStep::Expect) {
-            let bytes = value.unwrap_or(0) & 0xffff_ffff;
-            shared_state.counts[to_usize(cta.kernel)].expected_bytes += bytes * u64::from(lanes);
-        }
-        self.wake_at_objects(slot, shared_state);
-    }
-
-    /// A bulk copy has no bytes in the trace.
-    pub(super) fn miss_bulk_load(&mut self, warp: u16, shared_state: &mut SharedState) {
-        let slot = usize::from(self.warp(warp).cta);
-        if let Some(cta) = self.ctas[slot].as_mut() {
-            cta.objects.miss_copy(shared_state.queue.now());
-        }
-        self.wake_at_objects(slot, shared_state);
-    }
-
-    /// When the wait of a warp at a barrier object is over; `None`: not yet known.
-    pub(super) fn object_ready_at(&mut self, warp: u16) -> Option<Cycle> {
-        let resident = self.warp(warp);
-        let (slot, object) = (usize::from(resident.cta), resident.object);
-        self.ctas[slot].as_ref().map_or(Some(0), |cta| cta.objects.ready_at(object))
-    }
-
-    /// A bulk copy of a warp has ended at a cycle.
-    pub(super) fn end_bulk_load(
-        &mut self,
-        warp: u16,
-        (place, bytes, multicast): (u16, u32, u16),
-        at: Cycle,
-        shared_state: &mut SharedState,
-    ) {
-        let slot = usize::from(self.warp(warp).cta);
-        let own = self.spread_bulk_load(slot, (place, bytes, multicast), at, shared_state);
-        let bytes = if own { bytes } else { 0 };
-        if let Some(cta) = self.ctas[slot].as_mut() {
-            cta.objects.end_copy(place, bytes, at);
-        }
-        self.wake_at_objects(slot, shared_state);
-        self.release_objects(slot, shared_state);
-    }
-
-    /// Wakes the warps of a CTA whose waits at barrier objects are over.
-    pub(super) fn wake_at_objects(&mut self, slot: usize, shared_state: &mut SharedState) {
-        let now = shared_state.queue.now();
-        for warp in self.waits_at_objects(slot) {
-            if let Some(at) = self.object_ready_at(warp) {
-                self.wake_at(warp, at.max(now), shared_state);
-            }
-        }
-    }
-
-    /// The warps of a CTA that wait at barrier objects.
-    fn waits_at_objects(&self, slot: usize) -> Vec<u16> {
-        let count = self.ctas[slot].as_ref().map_or(0, |cta| cta.warps.len());
-        let members = (0..count).filter_map(|index| self.member(slot, index));
-        let waits = members.filter(|(_, warp)| warp.blocked == Blocked::Object && !warp.waking);
-        waits.map(|(warp, _)| warp).collect()
-    }
-
-    /// Lets the warps of a CTA of a cluster go on when all wait and nothing of its own is left
-    /// to end a phase: what they wait for comes from other CTAs. Where these are known, all of the
-    /// cluster must wait.
-    pub(super) fn release_objects(&mut self, slot: usize, shared_state: &mut SharedState) {
-        let Some(cta) = self.ctas[slot].as_ref() else { return };
-        let (kernel, seat) = (cta.kernel, cta.seat);
-        let clustered =
-            shared_state.windows(kernel).cluster > 1 || shared_state.profile(kernel).in_cluster();
-        if !clustered || !self.stands_still(slot) {
-            return;
-        }
-        match seat {
-            Some(seat) => shared_state.check_cluster(seat),
-            None => self.let_objects_go(slot, shared_state),
-        }
-    }
-
-    /// True when all warps of a CTA wait and no copy is in flight that could end a phase.
-    pub(crate) fn stands_still(&self, slot: usize) -> bool {
-        let Some(cta) = self.ctas[slot].as_ref().filter(|cta| !cta.objects.has_copies()) else {
-            return false;
-        };
-        let members = (0..cta.warps.len()).filter_map(|index| self.member(slot, index));
-        let stands = |blocked| matches!(blocked, Blocked::Object | Blocked::Barrier(_));
-        members.into_iter().all(|(_, w)| stands(w.blocked) && !w.waking || w.has_ended())
-    }
-
-    /// Lets the warps of a CTA go that wait at barrier objects: the trace lacks what would end the
-    /// phases.
-    pub(crate) fn let_objects_go(&mut self, slot: usize, shared_state: &mut SharedState) {
-        let Some(kernel) = self.ctas[slot].as_ref().map(|cta| cta.kernel) else { return };
-        for warp in self.waits_at_objects(slot) {
-            let (place, _) = self.warp(warp).object;
-            if let Some(cta) = self.ctas[slot].as_mut() {
-                cta.objects.forget_counts(place);
-            }
-            shared_state.counts[to_usize(kernel)].assumed_object_waits += 1;
-        }
-        self.wake_at_objects(slot, shared_state);
     }
 }
 
@@ -402,7 +306,7 @@ mod tests {
         let (mut objects, place) = made_for(1);
         objects.step(place, ObjectStep::ArriveExpect, 1, Some(4096), 5);
         for (bytes, at, ready) in [(1024, 50, None), (3072, 90, Some(90))] {
-            objects.begin_copy(place);
+            objects.begin_copy(Some(0x400));
             objects.end_copy(place, bytes, at);
             assert_eq!(objects.ready_at((place, Some(false))), ready);
         }
@@ -411,7 +315,7 @@ mod tests {
     #[test]
     fn bytes_that_come_before_they_are_expected_count() {
         let (mut objects, place) = made_for(1);
-        objects.begin_copy(place);
+        objects.begin_copy(Some(0x400));
         objects.end_copy(place, 512, 30);
         objects.step(place, ObjectStep::ArriveExpect, 1, Some(512), 40);
         assert_eq!(objects.ready_at((place, Some(false))), Some(40));
@@ -431,8 +335,8 @@ mod tests {
         let mut objects = BarrierObjects::default();
         let place = objects.place(0x400);
         assert_eq!(objects.ready_at((place, None)), Some(0));
-        objects.begin_copy(place);
-        objects.begin_copy(UNNAMED);
+        objects.begin_copy(Some(0x400));
+        objects.begin_copy(None);
         assert_eq!(objects.ready_at((place, None)), None);
         objects.end_copy(place, 64, 70);
         assert_eq!(objects.ready_at((place, None)), None, "one names no object");

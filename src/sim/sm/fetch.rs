@@ -16,10 +16,13 @@ use crate::gpu::event_queue::Event;
 use crate::gpu::shared_state::SharedState;
 use crate::interval::{CodeLines, Step};
 use crate::memory::packet::{Leg, Origin, Packet, RequestKind};
-use crate::sm::Sm;
 use crate::sm::line_cache::LineCache;
+use crate::sm::lsu::constants::Constants;
 use crate::sm::scheduler::NEVER;
-use crate::sm::warp::Blocked;
+
+/// First address of code: above all user memory, below what stands for local
+/// memory.
+const CODE_BASE: u64 = 0xf << 44;
 
 /// A line in flight to an inner cache.
 #[derive(Clone, Copy, Debug)]
@@ -56,16 +59,17 @@ struct Awaited {
 
 /// A request of one sector of code, ready to be sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CodeSector {
-    pub(super) line: u32,
-    pub(super) sector: u32,
-    pub(super) kernel: u32,
-    pub(super) ready: Cycle,
+struct CodeSector {
+    line: u32,
+    sector: u32,
+    kernel: u32,
+    ready: Cycle,
 }
 
 /// Instruction fetch of one SM.
 #[derive(Debug)]
 pub(super) struct Fetch {
+    sm: u16,
     inner: Vec<Inner>,
     schedulers_per_inner: usize,
     outer: LineCache,
@@ -87,14 +91,15 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    /// Empty caches for an SM of `machine`, whose section is `spec`.
-    pub(super) fn new(spec: &config::Fetch, machine: &config::Machine) -> Self {
+    /// Empty caches for SM `sm` of `machine`, whose section is `spec`.
+    pub(super) fn new(sm: u16, spec: &config::Fetch, machine: &config::Machine) -> Self {
         let inner = || Inner {
             cache: LineCache::new(spec.inner_bytes, spec.inner_ways, spec.line_bytes),
             coming: Vec::new(),
             unused: VecDeque::new(),
         };
         Self {
+            sm,
             inner: (0..spec.inner_caches).map(|_| inner()).collect(),
             schedulers_per_inner: to_usize((machine.sm.schedulers / spec.inner_caches).max(1)),
             outer: LineCache::new(spec.outer_bytes, spec.outer_ways, spec.line_bytes),
@@ -109,11 +114,6 @@ impl Fetch {
             alarms: Vec::new(),
             issue_width: machine.sm.issue_width.max(1),
         }
-    }
-
-    /// Sectors of a line.
-    pub(super) fn sectors(&self) -> u32 {
-        self.sectors
     }
 
     /// What the warps of a scheduler see at cycle `now`: lines that have come are
@@ -142,7 +142,7 @@ impl Fetch {
     }
 
     /// The next sector to ask of the L2.
-    pub(super) fn next_sector(&self) -> Option<CodeSector> {
+    fn next_sector(&self) -> Option<CodeSector> {
         let awaited = self.awaited.iter().take(self.limit).find(|line| line.unsent > 0)?;
         let Awaited { line, kernel, ready, unsent, .. } = *awaited;
         Some(CodeSector { line, sector: self.sectors - unsent, kernel, ready })
@@ -154,7 +154,7 @@ impl Fetch {
     }
 
     /// The sector that [`Fetch::next_sector`] gave has been sent.
-    pub(super) fn sent(&mut self) {
+    fn sent(&mut self) {
         if let Some(line) = self.awaited.iter_mut().find(|line| line.unsent > 0) {
             line.unsent -= 1;
         }
@@ -185,20 +185,31 @@ impl Fetch {
         waited
     }
 
-    /// Lets a warp sleep until a line arrives: at `ready`, or when the L2 has
-    /// answered.
-    pub(super) fn sleep(&mut self, warp: u16, line: u32, ready: Option<Cycle>) {
-        let ready = ready.unwrap_or(NEVER);
-        self.sleepers.push((warp, Coming { line, ready, ahead: false }));
+    /// A warp of a scheduler falls asleep until a line of code arrives: returns when, or `None`
+    /// while the L2 has not answered.
+    pub(super) fn sleep(
+        &mut self,
+        (warp, scheduler): (u16, usize),
+        (kernel, line): (u32, u32),
+        counts: &mut FetchCounts,
+        shared_state: &mut SharedState,
+    ) -> Option<Cycle> {
+        let now = shared_state.queue.now();
+        let (profile, launch) = shared_state.profile_and_counts(kernel);
+        let (end, counted) = (profile.lines().end(), launch.fetch);
+        let ready = self.window(scheduler, kernel, now).miss(line, end, &mut launch.fetch);
+        counts.grow(&counted, &launch.fetch);
+        let coming = Coming { line, ready: ready.unwrap_or(NEVER), ahead: false };
+        self.sleepers.push((warp, coming));
+        ready
     }
 
-    /// True when no event is scheduled at `cycle` yet; from now on there is one.
-    pub(super) fn set_alarm(&mut self, cycle: Cycle) -> bool {
-        let new = !self.alarms.contains(&cycle);
-        if new {
+    /// Schedules the event of a cycle that wakes warps or lets requests leave, once.
+    pub(super) fn set_alarm(&mut self, cycle: Cycle, shared_state: &mut SharedState) {
+        if !self.alarms.contains(&cycle) {
             self.alarms.push(cycle);
+            shared_state.queue.schedule(cycle, Event::Fetch { sm: self.sm });
         }
-        new
     }
 
     /// A warp sleeps no longer.
@@ -342,114 +353,61 @@ impl Fetch {
         }
         NEVER
     }
-}
 
-/// First address of code: above all user memory, below what stands for local
-/// memory.
-const CODE_BASE: u64 = 0xf << 44;
-
-impl Sm {
-    /// A warp waits for a line of code.
-    pub(super) fn await_code(&mut self, warp: u16, line: u32, shared_state: &mut SharedState) {
+    /// Sends the requests for code that the network takes. Behind the code, the outer cache may
+    /// have lines of `constants`.
+    pub(super) fn send(&mut self, constants: Option<&Constants>, shared_state: &mut SharedState) {
         let now = shared_state.queue.now();
-        let index = self.issue.scheduler_of(warp);
-        let resident = self.warp(warp);
-        resident.delivered = Some(line);
-        let kernel = resident.kernel;
-        let (profile, counts) = shared_state.profile_and_counts(kernel);
-        let end = profile.lines().end();
-        let fetch = self.fetch.as_mut().expect("lines are missing where caches are");
-        let counted = counts.fetch;
-        let ready = fetch.window(index, kernel, now).miss(line, end, &mut counts.fetch);
-        self.counts.fetch.grow(&counted, &counts.fetch);
-        fetch.sleep(warp, line, ready);
-        self.block(warp, Blocked::Fetch);
-        if let Some(cycle) = ready {
-            self.set_alarm(cycle, shared_state);
-        }
-        self.send_code(shared_state);
-    }
-
-    /// Sends the requests for code that the network takes.
-    pub(super) fn send_code(&mut self, shared_state: &mut SharedState) {
-        let Some(fetch) = self.fetch.as_mut() else { return };
-        let now = shared_state.queue.now();
-        while let Some(sector) = fetch.next_sector() {
-            if let Err(at) = shared_state.memory_system.port_room(self.id, now) {
+        while let Some(sector) = self.next_sector() {
+            if let Err(at) = shared_state.memory_system.port_room(self.sm, now) {
                 if let Some(at) = at {
                     self.set_alarm(at, shared_state);
                 }
                 return;
             }
-            fetch.sent();
-            let place = u64::from(sector.line) * u64::from(fetch.sectors());
-            let code = CODE_BASE + (place + u64::from(sector.sector)) * SECTOR_BYTES;
-            let constants = self.lsu.constants.as_ref();
-            let constant =
-                constants.and_then(|c| c.outer_address(sector.line, shared_state.code_end()));
-            let (ask, asked) = match constant {
-                Some(first) => {
-                    (RequestKind::Constant, first + u64::from(sector.sector) * SECTOR_BYTES)
-                }
-                None => (RequestKind::Code, code),
-            };
-            let address = constant.map_or(code, |_| shared_state.physical(asked));
-            let slice = shared_state.memory_system.slice_of(address);
-            shared_state.send(Packet {
-                address,
-                virtual_address: asked,
-                ready: sector.ready.max(now),
-                operation: u32::MAX,
-                kernel: sector.kernel,
-                bytes: 0,
-                sectors: 1,
-                mask: 0,
-                sm: self.id,
-                slice,
-                kind: ask,
-                fills_l1: false,
-                origin: Origin::Sm,
-                leg: Leg::Near,
-            });
+            self.sent();
+            let code_end = shared_state.code_end();
+            let constant = constants.and_then(|c| c.outer_address(sector.line, code_end));
+            let packet = self.request(sector, constant, shared_state);
+            shared_state.send(packet);
         }
     }
 
-    /// Schedules an event of instruction fetch, once per cycle.
-    fn set_alarm(&mut self, cycle: Cycle, shared_state: &mut SharedState) {
-        if self.fetch.as_mut().is_some_and(|fetch| fetch.set_alarm(cycle)) {
-            shared_state.queue.schedule(cycle, Event::Fetch { sm: self.id });
+    /// The request of a sector: of code, or of constants that begin at an address.
+    fn request(
+        &self,
+        sector: CodeSector,
+        constant: Option<u64>,
+        shared_state: &SharedState,
+    ) -> Packet {
+        let place = u64::from(sector.line) * u64::from(self.sectors) + u64::from(sector.sector);
+        let code = CODE_BASE + place * SECTOR_BYTES;
+        let within = u64::from(sector.sector) * SECTOR_BYTES;
+        let asked = constant.map_or(code, |first| first + within);
+        let address = constant.map_or(code, |_| shared_state.physical(asked));
+        Packet {
+            address,
+            virtual_address: asked,
+            ready: sector.ready.max(shared_state.queue.now()),
+            operation: u32::MAX,
+            kernel: sector.kernel,
+            bytes: 0,
+            sectors: 1,
+            mask: 0,
+            sm: self.sm,
+            slice: shared_state.memory_system.slice_of(address),
+            kind: if constant.is_some() { RequestKind::Constant } else { RequestKind::Code },
+            fills_l1: false,
+            origin: Origin::Sm,
+            leg: Leg::Near,
         }
-    }
-
-    /// Wakes the warps whose lines are present, all at once; requests leave where
-    /// the port was full.
-    pub(crate) fn on_fetch(&mut self, shared_state: &mut SharedState) {
-        let Some(fetch) = self.fetch.as_mut() else { return };
-        let now = shared_state.queue.now();
-        let mut woken = std::mem::take(&mut self.woken);
-        fetch.wake(now, &mut woken);
-        for &warp in &woken {
-            let index = self.issue.scheduler_of(warp);
-            self.issue.advance(index, shared_state);
-            self.unblock(warp, shared_state);
-            self.begin_interval(warp, 0.0, shared_state);
-        }
-        for index in 0..self.issue.schedulers.len() {
-            if woken.iter().any(|&warp| self.issue.scheduler_of(warp) == index) {
-                self.issue.settle(index, shared_state);
-            }
-        }
-        woken.clear();
-        self.woken = woken;
-        self.send_code(shared_state);
     }
 
     /// A sector of code has come.
     pub(super) fn on_code(&mut self, packet: &Packet, done: Cycle, shared_state: &mut SharedState) {
-        let Some(fetch) = self.fetch.as_mut() else { return };
         let sector = (packet.address - CODE_BASE) / SECTOR_BYTES;
-        let line = to_u32(sector / u64::from(fetch.sectors()));
-        if fetch.arrived(line, done) {
+        let line = to_u32(sector / u64::from(self.sectors));
+        if self.arrived(line, done) {
             self.set_alarm(done, shared_state);
         }
     }

@@ -13,12 +13,9 @@
 use crate::counters::{CacheCounts, Cause, StallStack};
 use crate::gpu::shared_state::SharedState;
 use crate::interval::{Gaps, Profile, SlotId, Step};
-use crate::sm::Sm;
-use crate::sm::coalesce::{LineRequest, fewest_passes};
-use crate::sm::lsu::queue::Route;
 use crate::sm::scheduler::stall_accounting::add;
-use crate::sm::warp::Blocked;
-use gpumodel_core::units::{to_u32, to_usize};
+use crate::sm::warp::{Blocked, Warp};
+use gpumodel_core::units::to_usize;
 
 /// What one static instruction of a launch has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -160,7 +157,8 @@ impl IssueLog {
         self.loads.get(usize::from(slot.0)).copied()
     }
 
-    fn access(&mut self, instruction: u32, slot: Option<SlotId>) {
+    /// A memory instruction issues, for a load slot where it is a load.
+    pub(super) fn access(&mut self, instruction: u32, slot: Option<SlotId>) {
         self.last_access = Some(instruction);
         let Some(slot) = slot else { return };
         let place = usize::from(slot.0);
@@ -212,81 +210,16 @@ impl Weights {
     }
 }
 
-impl Sm {
-    /// Attributes stalls to instructions, from the first CTA on.
-    pub(crate) fn attribute_stalls(&mut self) {
-        self.issue.schedulers.iter_mut().for_each(|scheduler| scheduler.account_by_warp());
-    }
-
-    /// Charges what a warp has lost up to the last accounting to what it does since its last
-    /// event: before that changes.
-    #[inline]
-    pub(super) fn charge(&mut self, warp: u16, shared_state: &mut SharedState) {
-        if shared_state.hot.is_some() {
-            self.charge_losses(warp, true, shared_state);
+/// Charges what a warp has lost to the instruction at which it stands, or, while it issues, to
+/// those of its interval.
+#[cold]
+pub(super) fn charge(warp: &Warp, lost: &StallStack, shared_state: &mut SharedState) {
+    let Some((rows, profile)) = shared_state.hot_rows(warp.kernel) else { return };
+    if warp.blocked != Blocked::No {
+        if let Some(instruction) = warp.stands_at(profile) {
+            add(&mut rows[to_usize(instruction)].stalls, lost);
         }
-    }
-
-    /// The same at the end of a warp's interval.
-    #[inline]
-    pub(super) fn charge_interval(&mut self, warp: u16, shared_state: &mut SharedState) {
-        if shared_state.hot.is_some() {
-            self.charge_losses(warp, false, shared_state);
-        }
-    }
-
-    #[cold]
-    fn charge_losses(&mut self, warp: u16, rest: bool, shared_state: &mut SharedState) {
-        let index = self.issue.scheduler_of(warp);
-        let lost = self.issue.schedulers[index].take_losses(warp, rest);
-        let resident = self.warp(warp);
-        let Some((rows, profile)) = shared_state.hot_rows(resident.kernel) else { return };
-        if resident.blocked != Blocked::No {
-            if let Some(instruction) = resident.stands_at(profile) {
-                add(&mut rows[to_usize(instruction)].stalls, &lost);
-            }
-        } else if let Some(log) = &resident.log {
-            log.divide(&lost, profile, rows);
-        }
-    }
-
-    /// Charges what all resident warps have lost.
-    pub(crate) fn charge_all(&mut self, shared_state: &mut SharedState) {
-        for warp in (0..to_u32(self.warps.len())).filter_map(|warp| u16::try_from(warp).ok()) {
-            if self.warps[usize::from(warp)].is_some() {
-                self.charge(warp, shared_state);
-            }
-        }
-    }
-
-    /// Counts the request of a memory instruction that has just become `operation`.
-    #[cold]
-    pub(super) fn note_request(
-        &mut self,
-        (warp, operation): (u16, u32),
-        (instruction, slot): (u32, Option<SlotId>),
-        (route, width): (Route, u64),
-        lines: &[LineRequest],
-        shared_state: &mut SharedState,
-    ) {
-        let sm = self.id;
-        let fewest = || fewest_passes(&self.lsu.access, width, &self.params.shared);
-        let (sectors, conflicts) = match route {
-            Route::Shared { passes, .. } => (0, passes.saturating_sub(fewest())),
-            Route::Cached(_) | Route::Direct(_) | Route::Constant => {
-                (lines.iter().map(|line| line.sectors.count_ones()).sum(), 0)
-            }
-        };
-        let resident = self.warp(warp);
-        if let Some(log) = &mut resident.log {
-            log.access(instruction, slot);
-        }
-        let Some(hot) = &mut shared_state.hot else { return };
-        hot.begin(sm, operation, instruction);
-        let Some((rows, _)) = shared_state.hot_rows(resident.kernel) else { return };
-        let row = &mut rows[to_usize(instruction)];
-        row.requests += 1;
-        row.sectors += u64::from(sectors);
-        row.bank_conflict_cycles += u64::from(conflicts);
+    } else if let Some(log) = &warp.log {
+        log.divide(lost, profile, rows);
     }
 }

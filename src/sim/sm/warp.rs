@@ -8,6 +8,7 @@ use gpumodel_core::units::{Cycle, to_usize};
 use crate::counters::KernelCounts;
 use crate::gpu::feed::WarpStream;
 use crate::interval::{Profile, SlotId, StateId, Step, StepEnd, StretchEnd};
+use crate::memory::packet::Target;
 use crate::sm::fetch::Window;
 use crate::sm::hot::IssueLog;
 use crate::sm::scheduler::issue_bandwidth::{Claim, ISSUE};
@@ -361,8 +362,39 @@ impl Warp {
         }
     }
 
+    /// What waits for the memory instruction that it issues; the result of a load from shared
+    /// memory is a `short` wait.
+    #[inline]
+    pub(super) fn target(
+        &mut self,
+        effect: Effect,
+        slot: Option<SlotId>,
+        short: bool,
+        now: Cycle,
+    ) -> Target {
+        match (effect, slot) {
+            (Effect::AsyncCopy, _) => Target::Group(self.join_group(now)),
+            (_, Some(slot)) => {
+                self.expect(slot, short);
+                Target::Slot(slot.0)
+            }
+            (_, None) => Target::Nothing,
+        }
+    }
+
+    /// An operation of it has ended at a cycle.
+    pub(super) fn end_operation(&mut self, target: Target, at: Cycle) {
+        self.outstanding -= 1;
+        self.last_done = self.last_done.max(at);
+        match target {
+            Target::Slot(slot) => self.loaded(slot, at),
+            Target::Group(group) => self.leave_group(group, at),
+            Target::Object { .. } | Target::Nothing => {}
+        }
+    }
+
     /// Marks a load slot as waiting for memory, shared memory where `short`.
-    pub(super) fn expect(&mut self, slot: SlotId, short: bool) {
+    fn expect(&mut self, slot: SlotId, short: bool) {
         let place = usize::from(slot.0);
         if self.slots.len() <= place {
             self.slots.resize(place + 1, Slot::default());
@@ -377,7 +409,7 @@ impl Warp {
     }
 
     /// Notes that the load of `slot` is done at `cycle`.
-    pub(super) fn loaded(&mut self, slot: u8, cycle: Cycle) {
+    fn loaded(&mut self, slot: u8, cycle: Cycle) {
         let slot = &mut self.slots[usize::from(slot)];
         (slot.pending, slot.ready) = (false, cycle);
     }
@@ -441,7 +473,7 @@ impl Warp {
     }
 
     /// Notes that an operation of a group is done at `cycle`.
-    pub(super) fn leave_group(&mut self, group: u32, cycle: Cycle) {
+    fn leave_group(&mut self, group: u32, cycle: Cycle) {
         let group = &mut self.groups[to_usize(group - self.first_group)];
         group.pending -= 1;
         group.done = group.done.max(cycle);

@@ -6,11 +6,12 @@
 
 use crate::config::Machine;
 use crate::gpu::shared_state::SharedState;
-use crate::memory::packet::{Leg, Origin, Packet, RequestKind};
-use crate::sm::Sm;
+use crate::memory::packet::{Leg, Operation, Origin, Packet, RequestKind};
 use crate::sm::coalesce::{LINE_BYTES, LineRequest};
+use crate::sm::fetch::Fetch;
 use crate::sm::line_cache::LineCache;
-use crate::sm::lsu::queue::{Entry, Stall};
+use crate::sm::lsu::l1_pipeline::{L1Pipeline, Wait};
+use crate::sm::lsu::queue::Entry;
 use crate::sm::scheduler::NEVER;
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u32, to_u64, to_usize};
 
@@ -35,7 +36,7 @@ struct Coming {
 
 /// What is known of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sm) enum Found {
+enum Found {
     /// It arrives at this cycle, which may be past.
     At(Cycle),
     /// The L2 will answer; this many sectors are still to be asked for.
@@ -47,10 +48,11 @@ pub(in crate::sm) enum Found {
 /// The inner constant cache.
 #[derive(Debug)]
 pub(in crate::sm) struct Constants {
+    sm: u16,
     cache: LineCache,
     line_bytes: u64,
     /// Cycles from the look-up of a word until its data arrives.
-    pub(in crate::sm) latency: Cycle,
+    latency: Cycle,
     /// Cycles of a word.
     word_cycles: Cycle,
     outstanding: usize,
@@ -61,16 +63,24 @@ pub(in crate::sm) struct Constants {
     coming: Vec<Coming>,
     /// Lines and operations that wait for them, in the order in which they asked.
     waiting: Vec<(u32, u32)>,
-    /// Operations released by a line.
-    released: Vec<u32>,
+}
+
+/// What lies between a constant cache and the L2.
+#[derive(Debug)]
+pub(in crate::sm) struct ConstantWay<'a> {
+    /// The outer cache of code, which may be shared.
+    pub(in crate::sm) fetch: Option<&'a mut Fetch>,
+    /// The SM's port.
+    pub(in crate::sm) port: &'a mut L1Pipeline,
 }
 
 impl Constants {
-    /// The empty cache of an SM of `machine`; `None` without one.
-    pub(in crate::sm) fn new(machine: &Machine) -> Option<Box<Self>> {
+    /// The empty cache of SM `sm` of `machine`; `None` without one.
+    pub(in crate::sm) fn new(sm: u16, machine: &Machine) -> Option<Box<Self>> {
         let spec = machine.constant.as_ref()?;
         let outer = machine.fetch.as_ref().filter(|_| spec.shares_outer);
         Some(Box::new(Self {
+            sm,
             cache: LineCache::new(spec.bytes, spec.ways, spec.line_bytes),
             line_bytes: u64::from(spec.line_bytes),
             latency: u64::from(spec.latency_cycles),
@@ -80,12 +90,11 @@ impl Constants {
             blocks: Vec::new(),
             coming: Vec::new(),
             waiting: Vec::new(),
-            released: Vec::new(),
         }))
     }
 
     /// Lines that have come by `now` are in the cache.
-    pub(in crate::sm) fn settle(&mut self, now: Cycle) {
+    fn settle(&mut self, now: Cycle) {
         let cache = &mut self.cache;
         self.coming.retain(|coming| {
             if coming.ready <= now {
@@ -97,7 +106,7 @@ impl Constants {
 
     /// The number of the line of an address. Once there are [`MOST_BLOCKS`], far
     /// more than a kernel has banks, further ones count as one of those.
-    pub(in crate::sm) fn line_of(&mut self, address: u64) -> u32 {
+    fn line_of(&mut self, address: u64) -> u32 {
         let first = address - address % BLOCK_BYTES;
         let known = self.blocks.iter().position(|&block| block == first);
         let block = known.unwrap_or_else(|| {
@@ -119,7 +128,7 @@ impl Constants {
 
     /// The line of the outer cache that holds `line`, behind all code, which ends
     /// at `code_end`; `None` where the outer cache is not shared.
-    pub(in crate::sm) fn outer_line(&self, line: u32, code_end: u32) -> Option<u32> {
+    fn outer_line(&self, line: u32, code_end: u32) -> Option<u32> {
         let bytes = self.outer_line_bytes?;
         let place = to_u32(u64::from(line) * self.line_bytes / bytes);
         Some(self.first_outer(code_end)? + place)
@@ -139,7 +148,7 @@ impl Constants {
     }
 
     /// Looks a line up at `lookup`.
-    pub(in crate::sm) fn find(&mut self, line: u32, lookup: Cycle) -> Found {
+    fn find(&mut self, line: u32, lookup: Cycle) -> Found {
         if self.cache.holds(line) {
             self.cache.touch(line, line);
             return Found::At(lookup);
@@ -152,20 +161,20 @@ impl Constants {
     }
 
     /// True when one more line may be awaited from the L2.
-    pub(in crate::sm) fn has_room(&self) -> bool {
+    fn has_room(&self) -> bool {
         self.coming.iter().filter(|coming| coming.ready == NEVER).count() < self.outstanding
     }
 
     /// Expects a line, from the outer cache at `ready` ([`NEVER`]: when the L2
     /// has answered it), or without one in sectors that are now to be asked for.
-    pub(in crate::sm) fn expect(&mut self, line: u32, ready: Option<Cycle>) {
+    fn expect(&mut self, line: u32, ready: Option<Cycle>) {
         let sectors = to_u32(self.line_bytes / SECTOR_BYTES);
         let (ready, own) = ready.map_or((NEVER, sectors), |ready| (ready, 0));
         self.coming.push(Coming { line, ready, unsent: own, missing: own });
     }
 
     /// Takes the address of the next sector of `line` to ask of the L2.
-    pub(in crate::sm) fn take_sector(&mut self, line: u32) -> Option<u64> {
+    fn take_sector(&mut self, line: u32) -> Option<u64> {
         let first = self.address_of(line);
         let sectors = to_u32(self.line_bytes / SECTOR_BYTES);
         let coming = self.coming.iter_mut().find(|coming| coming.line == line)?;
@@ -174,14 +183,9 @@ impl Constants {
         Some(first + u64::from(sector) * SECTOR_BYTES)
     }
 
-    /// Lets an operation wait for an awaited line.
-    pub(in crate::sm) fn wait(&mut self, line: u32, operation: u32) {
-        self.waiting.push((line, operation));
-    }
-
     /// A sector has come at `done`; with it, from a shared outer cache, all lines
     /// of the outer line. Operations that waited are appended to `out`.
-    pub(in crate::sm) fn arrived(&mut self, address: u64, done: Cycle, out: &mut Vec<u32>) {
+    fn arrived(&mut self, address: u64, done: Cycle, out: &mut Vec<u32>) {
         let span = self.outer_line_bytes.unwrap_or(self.line_bytes);
         let first = self.line_of(address - address % span);
         let last = first + to_u32(span / self.line_bytes) - 1;
@@ -199,10 +203,7 @@ impl Constants {
 
     /// The lines that one request touches: an address in each, and how many
     /// distinct words.
-    pub(in crate::sm) fn parts(
-        &self,
-        request: &LineRequest,
-    ) -> impl Iterator<Item = (u64, u64)> + use<> {
+    fn parts(&self, request: &LineRequest) -> impl Iterator<Item = (u64, u64)> + use<> {
         let (bytes, request) = (self.line_bytes, *request);
         let per_line = to_usize(to_u32(bytes / SECTOR_BYTES));
         (0..LINE_BYTES / bytes).filter_map(move |part| {
@@ -211,133 +212,118 @@ impl Constants {
             (words > 0).then_some((request.line * LINE_BYTES + part * bytes, words))
         })
     }
-}
 
-/// How many 4-byte words of a sector are touched, one bit per byte.
-fn words_of(bytes: u32) -> u64 {
-    let pairs = bytes | bytes >> 1;
-    u64::from(((pairs | pairs >> 2) & 0x1111_1111).count_ones())
-}
-
-impl Sm {
-    /// Looks the words of a constant load up from cycle `now` on: the cycles that
-    /// they take of the unit, or `None` when it must continue later. A line that has
-    /// to come does not hold up the words behind it.
-    pub(in crate::sm) fn serve_constants(
+    /// Looks the words of a constant load up from cycle `now` on: the cycles that they take of the
+    /// unit. A line that has to come does not hold up the words behind it.
+    ///
+    /// # Errors
+    /// What the load must wait for before it continues.
+    pub(in crate::sm) fn serve(
         &mut self,
         entry: &mut Entry,
+        operation: &mut Operation,
         now: Cycle,
+        way: &mut ConstantWay<'_>,
         shared_state: &mut SharedState,
-    ) -> Option<Cycle> {
-        let constants = self.lsu.constants.as_mut().expect("the route leads to a constant cache");
-        constants.settle(now);
-        let (latency, word_cycles) = (constants.latency, constants.word_cycles);
+    ) -> Result<Cycle, Wait> {
+        self.settle(now);
         let (mut place, mut cycles) = (0, 0);
         for request in &entry.lines {
-            let constants = self.lsu.constants.as_ref().expect("as above");
-            for (address, words) in constants.parts(request) {
+            for (address, words) in self.parts(request) {
                 place += 1;
                 if place <= entry.served {
                     continue;
                 }
                 let lookup = now + cycles;
-                let ready = self.constant_line(entry, address, lookup, shared_state)?;
-                cycles += words * word_cycles;
+                let ready = self.look_up(entry, address, lookup, way, shared_state)?;
+                cycles += words * self.word_cycles;
                 entry.served = place;
                 shared_state.counts[to_usize(entry.kernel)].constant.passes += words;
-                let operation = self.lsu.operations.get_mut(entry.operation);
-                let known = ready.unwrap_or(0).max(lookup + (words - 1) * word_cycles);
-                operation.latest = operation.latest.max(known + latency);
+                let known = ready.unwrap_or(0).max(lookup + (words - 1) * self.word_cycles);
+                operation.latest = operation.latest.max(known + self.latency);
                 operation.remaining += u16::from(ready.is_none());
             }
         }
         shared_state.counts[to_usize(entry.kernel)].constant.accesses += 1;
-        Some(cycles.max(1))
+        Ok(cycles.max(1))
     }
 
-    /// Looks one line up, and asks for it where it is missing: when it arrives,
-    /// `Some(None)` when the L2 will answer, `None` when the entry must wait.
-    fn constant_line(
+    /// Looks one line up, and asks for it where it is missing: when it arrives, or `None` when the
+    /// L2 will answer.
+    ///
+    /// # Errors
+    /// What the load must wait for.
+    fn look_up(
         &mut self,
         entry: &Entry,
         address: u64,
         lookup: Cycle,
+        way: &mut ConstantWay<'_>,
         shared_state: &mut SharedState,
-    ) -> Option<Option<Cycle>> {
-        let constants = self.lsu.constants.as_mut().expect("the route leads to a constant cache");
-        let line = constants.line_of(address);
-        match constants.find(line, lookup) {
+    ) -> Result<Option<Cycle>, Wait> {
+        let kernel = to_usize(entry.kernel);
+        let line = self.line_of(address);
+        match self.find(line, lookup) {
             Found::At(ready) => {
-                let late = u64::from(ready > lookup);
-                shared_state.counts[to_usize(entry.kernel)].constant.merges += late;
-                return Some(Some(ready));
+                shared_state.counts[kernel].constant.merges += u64::from(ready > lookup);
+                return Ok(Some(ready));
             }
+            Found::Nowhere if !self.has_room() => return Err(Wait::Constant),
             Found::Nowhere => {
-                if !constants.has_room() {
-                    self.lsu.queue.stalled = Some(Stall::Constant);
-                    return None;
-                }
-                if let Some(ready) = self.ask_constants(entry.kernel, line, lookup, shared_state) {
-                    return Some(Some(ready));
+                let fetch = way.fetch.as_deref_mut();
+                if let Some(ready) = self.ask(entry.kernel, line, lookup, fetch, shared_state) {
+                    return Ok(Some(ready));
                 }
             }
-            Found::Awaited { unsent: 0 } => {
-                shared_state.counts[to_usize(entry.kernel)].constant.merges += 1;
-            }
+            Found::Awaited { unsent: 0 } => shared_state.counts[kernel].constant.merges += 1,
             Found::Awaited { .. } => {}
         }
-        self.send_constants(entry.kernel, line, lookup, shared_state)?;
-        self.lsu.constants.as_mut().expect("as above").wait(line, entry.operation);
-        Some(None)
+        self.send(entry.kernel, line, lookup, way.port, shared_state)?;
+        self.waiting.push((line, entry.operation));
+        Ok(None)
     }
 
     /// A line is missing: asks the outer cache for it where that is shared. When
     /// it has it, when the line is present.
-    fn ask_constants(
+    fn ask(
         &mut self,
         kernel: u32,
         line: u32,
         lookup: Cycle,
+        fetch: Option<&mut Fetch>,
         shared_state: &mut SharedState,
     ) -> Option<Cycle> {
-        let constants = self.lsu.constants.as_mut().expect("the route leads to a constant cache");
-        let outer = constants.outer_line(line, shared_state.code_end());
+        let outer = self.outer_line(line, shared_state.code_end());
         let counts = &mut shared_state.counts[to_usize(kernel)].constant;
         counts.misses += 1;
-        let Some((outer, fetch)) = outer.zip(self.fetch.as_mut()) else {
-            constants.expect(line, None);
+        let Some((outer, fetch)) = outer.zip(fetch) else {
+            self.expect(line, None);
             return None;
         };
         let ready = fetch.look_up(outer, kernel, lookup, &mut counts.outer_misses);
-        constants.expect(line, Some(ready));
-        if ready != crate::sm::scheduler::NEVER {
+        self.expect(line, Some(ready));
+        if ready != NEVER {
             return Some(ready);
         }
-        self.send_code(shared_state);
+        fetch.send(Some(self), shared_state);
         None
     }
 
-    /// Sends the sectors of a line that no outer cache asks for; `None` when the
-    /// port is full.
-    fn send_constants(
+    /// Sends the sectors of a line that no outer cache asks for.
+    ///
+    /// # Errors
+    /// The port is full.
+    fn send(
         &mut self,
         kernel: u32,
         line: u32,
         lookup: Cycle,
+        port: &mut L1Pipeline,
         shared_state: &mut SharedState,
-    ) -> Option<()> {
-        loop {
-            let constants =
-                self.lsu.constants.as_mut().expect("the route leads to a constant cache");
-            let Found::Awaited { unsent: 1.. } = constants.find(line, lookup) else {
-                return Some(());
-            };
-            if let Err(at) = self.port_room(shared_state) {
-                self.wait_for_port(Err(at), shared_state);
-                return None;
-            }
-            let constants = self.lsu.constants.as_mut().expect("as above");
-            let asked = constants.take_sector(line)?;
+    ) -> Result<(), Wait> {
+        while let Found::Awaited { unsent: 1.. } = self.find(line, lookup) {
+            port.port_room(shared_state).map_err(Wait::Port)?;
+            let Some(asked) = self.take_sector(line) else { break };
             let address = shared_state.physical(asked);
             shared_state.send(Packet {
                 address,
@@ -348,7 +334,7 @@ impl Sm {
                 bytes: 0,
                 sectors: 1,
                 mask: 0,
-                sm: self.id,
+                sm: self.sm,
                 slice: shared_state.memory_system.slice_of(address),
                 kind: RequestKind::Constant,
                 fills_l1: false,
@@ -356,33 +342,33 @@ impl Sm {
                 leg: Leg::Near,
             });
         }
+        Ok(())
     }
 
-    /// A sector of constants has come.
-    pub(in crate::sm) fn on_constant(
+    /// A sector of constants has come at `done`. Operations that waited are appended to `out`;
+    /// returns when these have their words.
+    pub(in crate::sm) fn on_sector(
         &mut self,
         packet: &Packet,
         done: Cycle,
-        shared_state: &mut SharedState,
-    ) {
-        let constants = self.lsu.constants.as_mut().expect("what it asked for comes to it");
-        let line = constants.line_of(packet.virtual_address);
-        let outer = constants.outer_line(line, shared_state.code_end());
-        if let Some((outer, fetch)) = outer.zip(self.fetch.as_mut()) {
+        fetch: Option<&mut Fetch>,
+        code_end: u32,
+        out: &mut Vec<u32>,
+    ) -> Cycle {
+        let line = self.line_of(packet.virtual_address);
+        if let Some((outer, fetch)) = self.outer_line(line, code_end).zip(fetch) {
             fetch.arrived(outer, done);
             if !fetch.has(outer) {
-                return;
+                return done;
             }
         }
-        let mut released = std::mem::take(&mut constants.released);
-        constants.arrived(packet.virtual_address, done, &mut released);
-        let ready = done + constants.latency;
-        for &operation in &released {
-            self.answered(operation, 1, ready, shared_state);
-        }
-        released.clear();
-        if let Some(constants) = &mut self.lsu.constants {
-            constants.released = released;
-        }
+        self.arrived(packet.virtual_address, done, out);
+        done + self.latency
     }
+}
+
+/// How many 4-byte words of a sector are touched, one bit per byte.
+fn words_of(bytes: u32) -> u64 {
+    let pairs = bytes | bytes >> 1;
+    u64::from(((pairs | pairs >> 2) & 0x1111_1111).count_ones())
 }

@@ -173,8 +173,6 @@ pub(in crate::sm) struct LsuQueue {
     pub(in crate::sm) stalled: Option<Stall>,
     /// It asks for nothing: memory channels are changing hands.
     pub(in crate::sm) resting: bool,
-    /// Sectors whose answers are still to come.
-    pub(in crate::sm) in_flight: u32,
     /// Warps that wait for a place in the queue, oldest first.
     pub(in crate::sm) blocked: VecDeque<u16>,
     spare: Vec<Vec<LineRequest>>,
@@ -192,7 +190,6 @@ impl LsuQueue {
             scheduled: 0,
             stalled: None,
             resting: false,
-            in_flight: 0,
             blocked: VecDeque::new(),
             spare: Vec::new(),
         }

@@ -16,10 +16,9 @@ use crate::counters::TlbCounts;
 use crate::gpu::shared_state::SharedState;
 use crate::memory::packet::RequestKind;
 use crate::mmu::{Request, Tlb};
-use crate::sm::Sm;
 use crate::sm::coalesce::{LINE_BYTES, LineRequest};
 use crate::sm::lsu::l1::L1;
-use crate::sm::lsu::queue::{Entry, Freed, Route, Stall};
+use crate::sm::lsu::queue::{Entry, Route};
 
 /// What is known of an instruction's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +119,7 @@ impl Translator {
 
     /// A page has come: instructions that wait for nothing else are appended to
     /// `out` in the order in which they asked.
-    fn arrive(&mut self, page: u64, out: &mut VecDeque<Entry>) {
+    pub(in crate::sm) fn arrive(&mut self, page: u64, out: &mut VecDeque<Entry>) {
         self.tlb.insert(page);
         self.misses.close(page, &mut self.released);
         for place in self.released.drain(..) {
@@ -138,115 +137,77 @@ impl Translator {
             }
         }
     }
-}
 
-impl Sm {
-    /// Looks up the pages of an instruction that have not been yet. With
-    /// [`Pages::Asked`] it is set aside, with [`Pages::Refused`] the unit stalls
-    /// with it.
+    /// Looks up the pages of an instruction of SM `sm` that have not been yet. With
+    /// [`Pages::Asked`] it is set aside.
     #[inline(never)]
     pub(in crate::sm) fn translate(
         &mut self,
         entry: &mut Entry,
-        now: Cycle,
+        sm: u16,
+        l1: &L1,
         shared_state: &mut SharedState,
     ) -> Pages {
         if to_usize(entry.looked_up) == entry.lines.len() {
             return Pages::Known;
         }
-        let unit = self.lsu.translator.as_mut().expect("the caller asked whether there is one");
-        let place = unit.reserve();
-        let (pages, refused) = look_up(unit, entry, place, self.id, &self.lsu.l1, shared_state);
+        let place = self.reserve();
+        let (pages, refused) = self.look_up(entry, place, sm, l1, shared_state);
         if pages > 0 {
-            let tags = to_u32(entry.lines.len()).div_ceil(self.params.tags_per_cycle);
-            unit.aside[to_usize(place)] =
+            self.aside[to_usize(place)] =
                 Some(Aside { entry: entry.take(), pages, forgotten: false });
-            self.lsu.queue.free_at = now + u64::from(tags);
-            self.admit_blocked(shared_state);
             return Pages::Asked;
         }
-        unit.free.push(place);
+        self.free.push(place);
         if refused {
-            self.lsu.queue.stalled = Some(Stall::Page);
             return Pages::Refused;
         }
-        entry.delay = if entry.returned { 0 } else { unit.latency };
+        entry.delay = if entry.returned { 0 } else { self.latency };
         Pages::Known
     }
 
-    /// A page that this SM has asked for has come.
-    pub(crate) fn on_page(&mut self, page: u64, shared_state: &mut SharedState) {
-        let unit = self.lsu.translator.as_mut().expect("only an SM that translates asks for pages");
-        unit.arrive(page, &mut self.lsu.queue.returned);
-        self.retry(Freed::Page, shared_state);
-        self.go_on_serving(shared_state.queue.now(), shared_state);
+    /// The TLB is flushed: the pages of all waiting instructions are looked up again.
+    pub(in crate::sm) fn forget_pages(&mut self) {
+        self.tlb.clear();
+        self.aside.iter_mut().flatten().for_each(|aside| aside.forgotten = true);
     }
 
-    /// Its TLB is flushed: the pages of all waiting instructions are looked up again.
-    pub(crate) fn forget_pages(&mut self) {
-        let Some(unit) = &mut self.lsu.translator else { return };
-        unit.tlb.clear();
-        unit.aside.iter_mut().flatten().for_each(|aside| aside.forgotten = true);
-        self.lsu.queue.forget_pages();
-    }
-
-    /// Asks for nothing more until [`Sm::ask_again`]: whether all is answered already.
-    pub(crate) fn rest(&mut self) -> bool {
-        self.lsu.queue.resting = true;
-        self.is_quiet()
-    }
-
-    /// True when everything that was asked of memory is answered.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.lsu.queue.in_flight == 0
-    }
-
-    /// Flushes the L1 and continues behind [`Sm::rest`].
-    pub(crate) fn ask_again(&mut self, shared_state: &mut SharedState) {
-        self.lsu.l1.flush();
-        self.lsu.queue.resting = false;
-        self.go_on_serving(shared_state.queue.now(), shared_state);
-    }
-
-    /// Look-ups of this SM in its TLB, where it has one.
-    pub(crate) fn tlb_counts(&self) -> Option<TlbCounts> {
-        self.lsu.translator.as_ref().map(|unit| unit.counts)
-    }
-}
-
-/// Looks up pages line by line until all are or one must wait to be asked for:
-/// pages that have become awaited, and whether it stopped early. With virtual
-/// tags, lines whose sectors the L1 keeps need none.
-fn look_up(
-    unit: &mut Translator,
-    entry: &mut Entry,
-    place: u32,
-    sm: u16,
-    l1: &L1,
-    shared_state: &mut SharedState,
-) -> (u32, bool) {
-    let mut awaited = 0;
-    while let Some(line) = entry.lines.get(to_usize(entry.looked_up)) {
-        let page = line.line >> unit.page_shift;
-        let same = |other: &LineRequest| other.translated && other.line >> unit.page_shift == page;
-        let all = unit.before_l1 || entry.route != Route::Cached(RequestKind::Read);
-        let known = entry.lines[..to_usize(entry.looked_up)].iter().any(same)
-            || !(all || line.sectors().any(|address| !l1.keeps(address, l1.sector_bit(address))));
-        if !known {
-            let counts = &mut shared_state.counts[to_usize(entry.kernel)].translation.l1;
-            match unit.lookup(page, place, counts) {
-                Page::Known => {}
-                Page::Waits => awaited += 1,
-                Page::Asked => {
-                    awaited += 1;
-                    let request = Request { page, kernel: entry.kernel, sm };
-                    shared_state.ask_page(request, u64::from(unit.latency));
+    /// Looks up pages line by line until all are or one must wait to be asked for:
+    /// pages that have become awaited, and whether it stopped early. With virtual
+    /// tags, lines whose sectors the L1 keeps need none.
+    fn look_up(
+        &mut self,
+        entry: &mut Entry,
+        place: u32,
+        sm: u16,
+        l1: &L1,
+        shared_state: &mut SharedState,
+    ) -> (u32, bool) {
+        let mut awaited = 0;
+        while let Some(line) = entry.lines.get(to_usize(entry.looked_up)) {
+            let page = line.line >> self.page_shift;
+            let same =
+                |other: &LineRequest| other.translated && other.line >> self.page_shift == page;
+            let all = self.before_l1 || entry.route != Route::Cached(RequestKind::Read);
+            let known = entry.lines[..to_usize(entry.looked_up)].iter().any(same)
+                || !(all
+                    || line.sectors().any(|address| !l1.keeps(address, l1.sector_bit(address))));
+            if !known {
+                let counts = &mut shared_state.counts[to_usize(entry.kernel)].translation.l1;
+                match self.lookup(page, place, counts) {
+                    Page::Known => {}
+                    Page::Waits => awaited += 1,
+                    Page::Asked => {
+                        awaited += 1;
+                        let request = Request { page, kernel: entry.kernel, sm };
+                        shared_state.ask_page(request, u64::from(self.latency));
+                    }
+                    Page::Refused => return (awaited, true),
                 }
-                Page::Refused => return (awaited, true),
+                entry.lines[to_usize(entry.looked_up)].translated = true;
             }
-            entry.lines[to_usize(entry.looked_up)].translated = true;
+            entry.looked_up += 1;
         }
-        entry.looked_up += 1;
+        (awaited, false)
     }
-    (awaited, false)
 }
