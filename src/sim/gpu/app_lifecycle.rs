@@ -43,14 +43,18 @@ impl Gpu<'_> {
             match self.apps[app].load.arrival {
                 _ if self.apps[app].load.absent => {}
                 0 => self.arrive(app),
-                at => self.shared_state.queue.schedule(at, Event::Arrival { app: to_u16(app) }),
+                at => self
+                    .hardware
+                    .shared_state
+                    .queue
+                    .schedule(at, Event::Arrival { app: to_u16(app) }),
             }
         }
         if let Some(at) = self.run_end.end.at {
-            self.shared_state.queue.schedule(at, Event::End);
+            self.hardware.shared_state.queue.schedule(at, Event::End);
         }
         if self.apps.iter().any(|app| app.load.target.is_some()) {
-            self.shared_state.queue.schedule(self.next_target_check(), Event::TargetCheck);
+            self.hardware.shared_state.queue.schedule(self.next_target_check(), Event::TargetCheck);
         }
     }
 
@@ -83,7 +87,10 @@ impl Gpu<'_> {
                 Command::Launch { kernel, .. } => {
                     self.apps[app].begun = true;
                     let at = self.launch_cycle(app, kernel.0, !restarts);
-                    self.shared_state.queue.schedule(at, Event::Launch { kernel: kernel.0 });
+                    self.hardware
+                        .shared_state
+                        .queue
+                        .schedule(at, Event::Launch { kernel: kernel.0 });
                 }
             }
         }
@@ -94,7 +101,7 @@ impl Gpu<'_> {
 
     /// A copy begins; where copies take no time it is over too.
     fn begin_copy(&mut self, app: usize, copy: MemoryCopy) {
-        let SharedState { link, queue, .. } = &mut self.shared_state;
+        let SharedState { link, queue, .. } = &mut self.hardware.shared_state;
         match link.as_mut().filter(|link| link.times_copies) {
             Some(link) => {
                 let number = self.apps[app].launches.last_copy();
@@ -107,7 +114,7 @@ impl Gpu<'_> {
     /// A copy has ended: what waited for it goes on.
     pub(crate) fn copy_ended(&mut self, copy: u32) {
         let now = self.now();
-        let Some(link) = &mut self.shared_state.link else { return };
+        let Some(link) = &mut self.hardware.shared_state.link else { return };
         let CopyInFlight { app, number, copy } = link.end(copy, now);
         self.copy_in(app, copy);
         if self.apps[app].state == State::Active {
@@ -125,14 +132,14 @@ impl Gpu<'_> {
             return;
         }
         let (first, bytes) = (copy.address ^ address_space::tag(to_u16(app)), copy.bytes);
-        if let Some(link) = &mut self.shared_state.link {
+        if let Some(link) = &mut self.hardware.shared_state.link {
             link.bring(first, bytes);
         }
-        if let Some(mmu) = &mut self.shared_state.mmu {
+        if let Some(mmu) = &mut self.hardware.shared_state.mmu {
             mmu.copy_in(first, bytes);
         }
-        if self.machine.dispatch.memcpy_fills_l2 {
-            self.shared_state.memory_system.copy_in(first, bytes);
+        if self.hardware.machine.dispatch.memcpy_fills_l2 {
+            self.hardware.shared_state.memory_system.copy_in(first, bytes);
         }
     }
 
@@ -142,7 +149,7 @@ impl Gpu<'_> {
         let gap = if first || self.apps[app].after_copy {
             0
         } else {
-            self.machine.dispatch.kernel_retire_cycles
+            self.hardware.machine.dispatch.kernel_retire_cycles
         };
         let called = self.apps[app].free_since + self.launch_call_cycles(kernel, first);
         (self.now() + gap).max(called)
@@ -150,16 +157,16 @@ impl Gpu<'_> {
 
     /// The application of a launch.
     fn owner(&self, kernel: u32) -> usize {
-        self.dispatcher.grids[to_usize(kernel)].app.index()
+        self.hardware.dispatcher.grids[to_usize(kernel)].app.index()
     }
 
     pub(crate) fn launch(&mut self, kernel: u32) {
-        let latency = self.machine.dispatch.kernel_launch_cycles;
+        let latency = self.hardware.machine.dispatch.kernel_launch_cycles;
         let (begin, elapsed) = (self.now() + latency, self.elapsed());
-        let counts = &mut self.shared_state.counts[to_usize(kernel)];
+        let counts = &mut self.hardware.shared_state.counts[to_usize(kernel)];
         counts.start = elapsed;
         counts.first_cta = elapsed + latency;
-        self.shared_state.queue.schedule(begin, Event::Begin { kernel });
+        self.hardware.shared_state.queue.schedule(begin, Event::Begin { kernel });
     }
 
     pub(crate) fn begin(&mut self, kernel: u32) {
@@ -168,12 +175,12 @@ impl Gpu<'_> {
         if self.apps[app].state == State::Finished {
             return;
         }
-        if self.dispatcher.grids[to_usize(kernel)].ctas == 0 {
+        if self.hardware.dispatcher.grids[to_usize(kernel)].ctas == 0 {
             return self.end(kernel);
         }
-        self.dispatcher.begin(kernel);
+        self.hardware.dispatcher.begin(kernel);
         self.launch_workers(kernel);
-        self.dispatcher.ask(AppId(to_u16(app)), now, &mut self.shared_state);
+        self.hardware.dispatcher.ask(AppId(to_u16(app)), now, &mut self.hardware.shared_state);
         self.apps[app].begun_launches.push(kernel);
         self.plan_control.wake_on(&WakeOn::KernelBegin, Wake::KernelBegin(AppId(to_u16(app))));
     }
@@ -181,30 +188,30 @@ impl Gpu<'_> {
     /// Takes note of CTAs that have left an SM.
     #[inline]
     pub(crate) fn collect_departed(&mut self, sm: usize) {
-        if self.sms[sm].has_departed() {
+        if self.hardware.sms[sm].has_departed() {
             self.note_departed(sm);
         }
     }
 
     /// The same for all SMs.
     pub(crate) fn collect_all_departed(&mut self) {
-        (0..self.sms.len()).for_each(|sm| self.collect_departed(sm));
+        (0..self.hardware.sms.len()).for_each(|sm| self.collect_departed(sm));
     }
 
     fn note_departed(&mut self, sm: usize) {
         let now = self.now();
         self.note_residency();
         let mut departed = std::mem::take(&mut self.departed);
-        self.sms[sm].take_departed(&mut departed);
+        self.hardware.sms[sm].take_departed(&mut departed);
         for departure in departed.drain(..) {
             let kernel = departure.kernel();
-            self.dispatcher.ask_after_departure(kernel, sm, now + 1);
+            self.hardware.dispatcher.ask_after_departure(kernel, sm, now + 1);
             if let Departure::Asks { slot, .. } = departure {
                 self.next_task(sm, kernel, slot);
                 continue;
             }
-            self.dispatcher.departed(sm, departure, &self.shared_state);
-            let grid = &self.dispatcher.grids[to_usize(kernel)];
+            self.hardware.dispatcher.departed(sm, departure, &self.hardware.shared_state);
+            let grid = &self.hardware.dispatcher.grids[to_usize(kernel)];
             let stopped = self.apps[grid.app.index()].state == State::Finished;
             if grid.is_over() && !stopped {
                 self.end(kernel);
@@ -214,7 +221,7 @@ impl Gpu<'_> {
         }
         self.departed = departed;
         self.note_drained();
-        self.dispatcher.schedule(&mut self.shared_state);
+        self.hardware.dispatcher.schedule(&mut self.hardware.shared_state);
     }
 
     pub(crate) fn end(&mut self, kernel: u32) {
@@ -230,45 +237,40 @@ impl Gpu<'_> {
         }
     }
 
-    /// Accounts the slot-cycles of all SMs up to now.
-    pub(crate) fn account_stalls(&mut self) {
-        for sm in &mut self.sms {
-            sm.account_stalls(&mut self.shared_state);
-        }
-    }
-
     /// Notes the end of a launch in its counters.
     fn close_launch(&mut self, kernel: u32) {
-        self.account_stalls();
+        self.hardware.account_stalls();
         let elapsed = self.elapsed();
-        let counts = &mut self.shared_state.counts[to_usize(kernel)];
+        let counts = &mut self.hardware.shared_state.counts[to_usize(kernel)];
         counts.end = elapsed;
-        let schedulers =
-            f64::from(u32::from(self.machine.dispatch.sms) * self.machine.sm.schedulers);
+        let schedulers = f64::from(
+            u32::from(self.hardware.machine.dispatch.sms) * self.hardware.machine.sm.schedulers,
+        );
         #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
         let span = (counts.end - counts.first_cta.min(counts.end)) as f64;
         counts.slot_cycles += span * schedulers;
-        let grid = &self.dispatcher.grids[to_usize(kernel)];
+        let grid = &self.hardware.dispatcher.grids[to_usize(kernel)];
         #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
         let held = grid.held as f64;
-        counts.held_slots = held * f64::from(self.machine.sm.schedulers);
+        counts.held_slots = held * f64::from(self.hardware.machine.sm.schedulers);
     }
 
     /// An application has come to the end of its commands.
     fn app_done(&mut self, app: usize) {
         self.apps[app].outcome.runs += 1;
         self.report(app, true);
-        let launches = self.kernels_of(app);
+        let launches = self.hardware.dispatcher.kernels_of(app);
         if self.run_end.over || !self.apps[app].load.relaunches || launches.is_empty() {
             return self.release(app);
         }
         self.check_for_starved(app);
         for &kernel in &launches {
             let first = &mut self.first_runs[kernel];
-            first.get_or_insert_with(|| Box::new(self.shared_state.counts[kernel].clone()));
-            self.dispatcher.grids[kernel].rewind();
+            first
+                .get_or_insert_with(|| Box::new(self.hardware.shared_state.counts[kernel].clone()));
+            self.hardware.dispatcher.grids[kernel].rewind();
         }
-        self.apps[app].relaunch(self.machine);
+        self.apps[app].relaunch(self.hardware.machine);
         if !launches.first().is_some_and(|&kernel| self.asks_first(to_u32(kernel))) {
             self.next_commands(app);
         }
@@ -286,20 +288,14 @@ impl Gpu<'_> {
         if runs < RUNS_OF_OTHERS || self.run_end.end.at.is_some() || turns {
             return;
         }
-        self.account_stalls();
+        self.hardware.account_stalls();
         let starved = (0..self.apps.len()).find(|&other| {
             let app = &self.apps[other];
             let waits = app.state == State::Active && !app.reported;
-            waits && self.progress(AppId(to_u16(other))) <= 0.0
+            waits && self.hardware.progress(AppId(to_u16(other))) <= 0.0
         });
         self.run_end.starved = starved.map(|other| AppId(to_u16(other)));
         self.run_end.over |= starved.is_some();
-    }
-
-    /// The launches of an application.
-    pub(crate) fn kernels_of(&self, app: usize) -> Vec<usize> {
-        let grids = self.dispatcher.grids.iter().enumerate();
-        grids.filter(|(_, grid)| grid.app.index() == app).map(|(kernel, _)| kernel).collect()
     }
 
     /// Lets an application's outcome stand as it is now.
@@ -307,12 +303,13 @@ impl Gpu<'_> {
         if std::mem::replace(&mut self.apps[app].reported, true) {
             return;
         }
-        self.account_stalls();
-        let progress = self.progress(AppId(to_u16(app)));
-        let (memory, vacating) = (self.memory_of(app), self.apps[app].vacating_cycles(self.now()));
+        self.hardware.account_stalls();
+        let progress = self.hardware.progress(AppId(to_u16(app)));
+        let (memory, vacating) =
+            (self.hardware.shared_state.memory_of(app), self.apps[app].vacating_cycles(self.now()));
         let resting = self.resting_cycles(app);
         let now = self.now();
-        let link = self.shared_state.link.as_ref().map(|link| link.used(app, now));
+        let link = self.hardware.shared_state.link.as_ref().map(|link| link.used(app, now));
         let elapsed = self.elapsed();
         let passed = self.fast_forward.as_ref().map(|state| state.passed(app, elapsed));
         let outcome = &mut self.apps[app].outcome;
@@ -343,11 +340,11 @@ impl Gpu<'_> {
         let now = self.now();
         let active = self.plan_control.active();
         if let Some((active, sole)) = active.and_then(|active| Some((active, active.sole?))) {
-            self.dispatcher.follow(active, None, now);
+            self.hardware.dispatcher.follow(active, None, now);
             self.next_commands(sole.index());
         }
         self.pass_turn();
-        self.dispatcher.ask(AppId(to_u16(app)), now, &mut self.shared_state);
+        self.hardware.dispatcher.ask(AppId(to_u16(app)), now, &mut self.hardware.shared_state);
         self.plan_control.wakes.push_back(Wake::AppEnd(AppId(to_u16(app))));
     }
 
@@ -355,12 +352,12 @@ impl Gpu<'_> {
     pub(crate) fn halt(&mut self, app: usize) {
         self.report(app, true);
         let id = AppId(to_u16(app));
-        self.dispatcher.cancel(id);
+        self.hardware.dispatcher.cancel(id);
         for kernel in std::mem::take(&mut self.apps[app].begun_launches) {
             self.close_launch(kernel);
         }
         self.release(app);
-        for sm in 0..self.sms.len() {
+        for sm in 0..self.hardware.sms.len() {
             self.stop_ctas(sm, id, usize::MAX, Leave::Halt);
         }
     }

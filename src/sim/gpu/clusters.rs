@@ -198,31 +198,36 @@ impl SharedState {
 impl Gpu<'_> {
     /// The barrier of a cluster opens, for good where the cluster is broken.
     pub(super) fn open_cluster(&mut self, number: u32) {
-        let cluster = self.shared_state.clusters.all.get_mut(number);
+        let cluster = self.hardware.shared_state.clusters.all.get_mut(number);
         cluster.events -= 1;
         cluster.open = cluster.complete;
         let members = cluster.members;
         for (sm, slot) in members.into_iter().flatten() {
-            self.sms[usize::from(sm)].pass_cluster_barrier(slot, &mut self.shared_state);
+            self.hardware.sms[usize::from(sm)]
+                .pass_cluster_barrier(slot, &mut self.hardware.shared_state);
         }
-        self.shared_state.clusters.clear(number);
+        self.hardware.shared_state.clusters.clear(number);
     }
 
     /// A message arrives.
     pub(super) fn deliver(&mut self, message: u32) {
-        let Message { to, kind } = self.shared_state.clusters.messages.remove(message);
-        let cluster = self.shared_state.clusters.all.get_mut(to.cluster);
+        let Message { to, kind } = self.hardware.shared_state.clusters.messages.remove(message);
+        let cluster = self.hardware.shared_state.clusters.all.get_mut(to.cluster);
         cluster.messages -= 1;
         if let Some((sm, slot)) = cluster.members[usize::from(to.rank)] {
-            self.sms[usize::from(sm)].receive(usize::from(slot), kind, &mut self.shared_state);
+            self.hardware.sms[usize::from(sm)].receive(
+                usize::from(slot),
+                kind,
+                &mut self.hardware.shared_state,
+            );
         }
-        self.shared_state.clusters.clear(to.cluster);
+        self.hardware.shared_state.clusters.clear(to.cluster);
     }
 
     /// Lets a cluster go on all of whose warps wait while nothing is on its way: the trace lacks
     /// what they wait for.
     pub(super) fn check_cluster(&mut self, number: u32) {
-        let cluster = self.shared_state.clusters.all.get_mut(number);
+        let cluster = self.hardware.shared_state.clusters.all.get_mut(number);
         cluster.events -= 1;
         cluster.checking = false;
         let quiet = cluster.events == 0 && cluster.messages == 0;
@@ -232,12 +237,12 @@ impl Gpu<'_> {
             .flatten()
             .map(|&(sm, slot)| (usize::from(sm), usize::from(slot)))
             .collect();
-        if quiet && members.iter().all(|&(sm, slot)| self.sms[sm].stands_still(slot)) {
+        if quiet && members.iter().all(|&(sm, slot)| self.hardware.sms[sm].stands_still(slot)) {
             for (sm, slot) in members {
-                self.sms[sm].let_objects_go(slot, &mut self.shared_state);
+                self.hardware.sms[sm].let_objects_go(slot, &mut self.hardware.shared_state);
             }
         }
-        self.shared_state.clusters.clear(number);
+        self.hardware.shared_state.clusters.clear(number);
     }
 }
 

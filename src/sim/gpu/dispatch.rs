@@ -122,6 +122,12 @@ impl Dispatcher {
         }
     }
 
+    /// The launches of an application.
+    pub(crate) fn kernels_of(&self, app: usize) -> Vec<usize> {
+        let grids = self.grids.iter().enumerate();
+        grids.filter(|(_, grid)| grid.app.index() == app).map(|(kernel, _)| kernel).collect()
+    }
+
     /// No CTA starts before `cycle`.
     pub(crate) fn pause(&mut self, cycle: Cycle) {
         self.dispatch_groups.pause(cycle);

@@ -11,6 +11,7 @@ pub(crate) mod event_queue;
 pub(crate) mod fast_forward;
 pub(crate) mod feed;
 pub(crate) mod grid;
+pub(crate) mod hardware;
 pub(crate) mod link;
 pub(crate) mod outcome;
 pub(crate) mod plan_control;
@@ -20,10 +21,9 @@ pub(crate) mod shared_state;
 pub(crate) mod timeline;
 pub(crate) mod workers;
 
-use gpumodel_core::contract::{Plan, View};
+use gpumodel_core::contract::{Plan, View, Wake};
 use gpumodel_core::units::{Cycle, KernelId};
 
-use crate::config::Machine;
 use crate::counters::KernelCounts;
 use crate::gpu::app::Running;
 use crate::gpu::app_lifecycle::RunEnd;
@@ -31,9 +31,10 @@ use crate::gpu::decision_counters::DecisionCounters;
 use crate::gpu::dispatch::{Dispatcher, HandOut};
 use crate::gpu::error::{LostArrival, MachineError};
 use crate::gpu::event_queue::{Event, EventQueue};
-use crate::gpu::fast_forward::{FastForward, Readings};
-use crate::gpu::feed::{Feed, Stream};
+use crate::gpu::fast_forward::{Course, FastForward, Readings};
+use crate::gpu::feed::Feed;
 use crate::gpu::grid::Grid;
+use crate::gpu::hardware::Hardware;
 use crate::gpu::outcome::Outcome;
 use crate::gpu::plan_control::PlanControl;
 use crate::gpu::reallocation::ChannelControl;
@@ -65,27 +66,22 @@ pub enum Pause {
 /// One run of one machine.
 #[derive(Debug)]
 pub struct Gpu<'a> {
-    pub(crate) machine: &'a Machine,
-    pub(crate) feed: &'a dyn Feed,
-    pub(crate) sms: Vec<Sm>,
-    pub(crate) shared_state: SharedState,
-    pub(crate) dispatcher: Dispatcher,
-    pub(crate) apps: Vec<Running>,
-    pub(crate) run_end: RunEnd,
-    pub(crate) plan_control: PlanControl,
-    pub(crate) channels: ChannelControl,
-    pub(crate) decision_counters: DecisionCounters,
+    hardware: Hardware<'a>,
+    apps: Vec<Running>,
+    run_end: RunEnd,
+    plan_control: PlanControl,
+    channels: ChannelControl,
+    decision_counters: DecisionCounters,
     /// By launch: its counts at the end of its application's first run, where that restarted;
     /// without what it still had on its way to memory then.
-    pub(crate) first_runs: Vec<Option<Box<KernelCounts>>>,
+    first_runs: Vec<Option<Box<KernelCounts>>>,
     timeline: Timeline,
     /// Absent where every cycle is simulated.
-    pub(crate) fast_forward: Option<Box<FastForward>>,
+    fast_forward: Option<Box<FastForward>>,
     residency: Option<ResidencyRecorder>,
-    pub(crate) streams: Vec<Stream>,
-    pub(crate) departed: Vec<Departure>,
+    departed: Vec<Departure>,
     /// Why a block could not be opened for a worker.
-    pub(crate) failed: Option<MachineError>,
+    failed: Option<MachineError>,
     /// SMs whose ports may send again.
     woken: Vec<u16>,
     /// Pages that have just become known, with the SMs that asked.
@@ -107,16 +103,12 @@ impl<'a> Gpu<'a> {
         let memory = (standard, mapping);
         let shared_state =
             setup::shared_state(machine, feed, (count, &app_of), memory, part.as_ref());
-        let block_bytes = shared_state.memory_system.block_bytes();
-        let sm = |id| Sm::new(id, machine, block_bytes);
+        let first_runs = vec![None; grids.len()];
+        let dispatcher = Dispatcher::new(machine, grids, count, part.map_or(1, |part| part.pace));
         Ok(Self {
-            machine,
-            feed,
-            sms: (0..machine.dispatch.sms).map(sm).collect(),
-            shared_state,
+            hardware: Hardware::new(machine, feed, dispatcher, shared_state),
             decision_counters: DecisionCounters::new(count, sms),
-            first_runs: vec![None; grids.len()],
-            dispatcher: Dispatcher::new(machine, grids, count, part.map_or(1, |part| part.pace)),
+            first_runs,
             run_end: RunEnd::new(end, &apps),
             apps: apps.into_iter().map(|load| Running::new(load, machine)).collect(),
             plan_control: PlanControl::default(),
@@ -124,7 +116,6 @@ impl<'a> Gpu<'a> {
             timeline: Timeline::new(),
             fast_forward: None,
             residency: (count > 1).then(|| ResidencyRecorder::new(count, sms)),
-            streams: Vec::new(),
             departed: Vec::new(),
             failed: None,
             woken: Vec::new(),
@@ -138,7 +129,7 @@ impl<'a> Gpu<'a> {
     /// machine left: the result is the same, a little sooner.
     #[must_use]
     pub fn with_profiles(mut self, images: &[ProfileImage]) -> Self {
-        self.shared_state.take_in(images);
+        self.hardware.shared_state.take_in(images);
         self
     }
 
@@ -146,8 +137,8 @@ impl<'a> Gpu<'a> {
     /// profiles of earlier runs, which do not say where in an interval a warp waits.
     #[must_use]
     pub fn with_hot_spots(mut self) -> Self {
-        self.shared_state.count_instructions(self.sms.len());
-        self.sms.iter_mut().for_each(Sm::attribute_stalls);
+        self.hardware.shared_state.count_instructions(self.hardware.sms.len());
+        self.hardware.sms.iter_mut().for_each(Sm::attribute_stalls);
         self
     }
 
@@ -156,15 +147,17 @@ impl<'a> Gpu<'a> {
     /// spots.
     #[must_use]
     pub fn with_fast_forward(mut self) -> Self {
-        self.fast_forward = Some(Box::new(FastForward::new(&self)));
-        self.shared_state.queue.schedule(1, Event::Window);
+        let (launches, apps) = (self.hardware.dispatcher.grids.len(), self.apps.len());
+        self.fast_forward = Some(Box::new(FastForward::new(launches, apps)));
+        self.hardware.passed = Some(Box::new(Readings::of(&self.hardware).zero()));
+        self.hardware.shared_state.queue.schedule(1, Event::Window);
         self
     }
 
     /// Keeping the lives of all CTAs that retire.
     #[must_use]
     pub fn with_cta_spans(mut self) -> Self {
-        self.shared_state.spans.get_or_insert_default();
+        self.hardware.shared_state.spans.get_or_insert_default();
         self
     }
 
@@ -196,7 +189,9 @@ impl<'a> Gpu<'a> {
             if let Some(wake) = self.plan_control.wakes.pop_front() {
                 return Ok(Pause::Decide(Box::new(self.view(wake))));
             }
-            let Some(event) = self.shared_state.queue.next() else { return Err(self.stuck()) };
+            let Some(event) = self.hardware.shared_state.queue.next() else {
+                return Err(self.stuck());
+            };
             if self.elapsed() >= self.timeline.due() {
                 self.note_activity();
             }
@@ -211,14 +206,20 @@ impl<'a> Gpu<'a> {
         }
     }
 
+    /// The view for a scheme; its counters restart from here.
+    fn view(&mut self, wake: Wake) -> View {
+        let control = (&self.plan_control, &self.channel_owners()[..]);
+        self.decision_counters.view(wake, &self.apps, control, &mut self.hardware)
+    }
+
     /// The present cycle.
     pub fn now(&self) -> Cycle {
-        self.shared_state.queue.now()
+        self.hardware.now()
     }
 
     /// The present cycle of the run, with those that were passed over.
     pub(crate) fn elapsed(&self) -> Cycle {
-        self.shared_state.elapsed()
+        self.hardware.elapsed()
     }
 
     #[allow(clippy::too_many_lines, reason = "the one match over all events")]
@@ -254,7 +255,7 @@ impl<'a> Gpu<'a> {
             Event::Begin { kernel } => self.begin(kernel),
             Event::Instance { kernel } => self.restart_workers(kernel),
             Event::Copied { copy } => self.on_control(true, |gpu| gpu.copy_ended(copy)),
-            Event::PageBrought { place } => self.shared_state.bring_page(place),
+            Event::PageBrought { place } => self.hardware.shared_state.bring_page(place),
             Event::Arrival { app } => self.on_control(true, |gpu| gpu.arrive(usize::from(app))),
             Event::Effect { plan } => self.on_control(self.is_latest(plan), Self::take_effect),
             Event::Alarm { plan } => self.on_control(self.is_latest(plan), Self::on_alarm),
@@ -277,13 +278,13 @@ impl<'a> Gpu<'a> {
     #[inline]
     fn on_sm(&mut self, sm: u16, act: impl FnOnce(&mut Sm, &mut SharedState)) {
         let sm = usize::from(sm);
-        act(&mut self.sms[sm], &mut self.shared_state);
+        act(&mut self.hardware.sms[sm], &mut self.hardware.shared_state);
         self.collect_departed(sm);
     }
 
     #[inline]
     fn handle_reply(&mut self, packet: u32) {
-        let shared_state = &mut self.shared_state;
+        let shared_state = &mut self.hardware.shared_state;
         let (packet, done) = shared_state.memory_system.on_reply(packet, shared_state.queue.now());
         match packet.origin {
             Origin::Sm => {}
@@ -291,24 +292,35 @@ impl<'a> Gpu<'a> {
             Origin::Copy => return shared_state.on_copy(&packet),
         }
         shared_state.check_answer(&packet);
-        self.sms[usize::from(packet.sm)].on_reply(&packet, done, shared_state);
+        self.hardware.sms[usize::from(packet.sm)].on_reply(&packet, done, shared_state);
         self.collect_departed(usize::from(packet.sm));
         if self.channels.is_changing() {
             self.note_quiet(usize::from(packet.sm));
         }
     }
 
+    fn on_window(&mut self) -> Result<(), MachineError> {
+        let Some(fast_forward) = &mut self.fast_forward else { return Ok(()) };
+        fast_forward.on_window(&mut Course {
+            hardware: &mut self.hardware,
+            apps: &self.apps,
+            plan_control: &mut self.plan_control,
+            channels: &self.channels,
+            residency: self.residency.as_mut(),
+        })
+    }
+
     fn hand_out(&mut self, group: u16) -> Result<(), MachineError> {
         self.note_residency();
         let Some(active_plan) = self.plan_control.active() else { return Ok(()) };
         let mut machine = HandOut {
-            feed: self.feed,
+            feed: self.hardware.feed,
             active_plan,
-            sms: &mut self.sms,
-            streams: &mut self.streams,
-            shared_state: &mut self.shared_state,
+            sms: &mut self.hardware.sms,
+            streams: &mut self.hardware.streams,
+            shared_state: &mut self.hardware.shared_state,
         };
-        self.dispatcher.on_dispatch(group, &mut machine)?;
+        self.hardware.dispatcher.on_dispatch(group, &mut machine)?;
         // A CTA without instructions retires as it comes.
         self.collect_all_departed();
         Ok(())
@@ -320,12 +332,12 @@ impl<'a> Gpu<'a> {
         &mut self,
         act: impl FnOnce(&mut MemorySystem, &mut EventQueue<Event>, &mut [KernelCounts]),
     ) {
-        let SharedState { queue, counts, memory_system, .. } = &mut self.shared_state;
+        let SharedState { queue, counts, memory_system, .. } = &mut self.hardware.shared_state;
         act(memory_system, queue, counts);
         memory_system.take_woken(&mut self.woken);
         let woken = std::mem::take(&mut self.woken);
         for &sm in &woken {
-            self.sms[usize::from(sm)].retry(Freed::Port, &mut self.shared_state);
+            self.hardware.sms[usize::from(sm)].retry(Freed::Port, &mut self.hardware.shared_state);
             self.collect_departed(usize::from(sm));
         }
         self.woken = woken;
@@ -341,12 +353,13 @@ impl<'a> Gpu<'a> {
         act: impl FnOnce(&mut Mmu, &mut MmuContext<'_>, &mut Vec<Request>),
     ) {
         let mut pages = std::mem::take(&mut self.pages);
-        let SharedState { queue, counts, memory_system, mmu, .. } = &mut self.shared_state;
+        let SharedState { queue, counts, memory_system, mmu, .. } = &mut self.hardware.shared_state;
         if let Some(mmu) = mmu {
             act(mmu, &mut MmuContext { queue, counts, memory_system }, &mut pages);
         }
         for request in pages.drain(..) {
-            self.sms[usize::from(request.sm)].on_page(request.page, &mut self.shared_state);
+            self.hardware.sms[usize::from(request.sm)]
+                .on_page(request.page, &mut self.hardware.shared_state);
             self.collect_departed(usize::from(request.sm));
         }
         self.pages = pages;
@@ -365,13 +378,13 @@ impl<'a> Gpu<'a> {
     pub(crate) fn note_residency(&mut self) {
         let now = self.elapsed();
         if let Some(recorder) = &mut self.residency {
-            recorder.note(now, &self.dispatcher.held);
+            recorder.note(now, &self.hardware.dispatcher.held);
         }
     }
 
     fn note_activity(&mut self) {
         let mut totals = Totals { resident_ctas: self.resident_ctas(), ..Totals::default() };
-        for counts in &self.shared_state.counts {
+        for counts in &self.hardware.shared_state.counts {
             totals.warp_instructions += counts.warp_instructions;
             totals.dram_sectors += counts.dram_reads + counts.dram_writes;
         }
@@ -379,16 +392,16 @@ impl<'a> Gpu<'a> {
     }
 
     fn resident_ctas(&self) -> u64 {
-        self.dispatcher.grids.iter().map(Grid::resident).sum()
+        self.hardware.dispatcher.grids.iter().map(Grid::resident).sum()
     }
 
     /// Warp instructions since the last check; an error when there have been none for too
     /// long.
     fn check_progress(&mut self) -> Result<u64, MachineError> {
-        let issued = self.shared_state.counts.iter().map(|c| c.warp_instructions).sum();
-        let now = self.shared_state.queue.now();
+        let issued = self.hardware.shared_state.counts.iter().map(|c| c.warp_instructions).sum();
+        let now = self.hardware.shared_state.queue.now();
         let (before, since) = self.last_progress;
-        let link_busy = self.shared_state.link.as_ref().is_some_and(|link| link.is_busy());
+        let link_busy = self.hardware.shared_state.link.as_ref().is_some_and(|link| link.is_busy());
         if issued != before || link_busy {
             self.last_progress = (issued, now);
         } else if now - since > PATIENCE {
@@ -399,25 +412,26 @@ impl<'a> Gpu<'a> {
 
     /// Why nothing moves: a trace that lacks arrivals at a barrier, else a defect of ours.
     fn stuck(&mut self) -> MachineError {
-        let shared = &mut self.shared_state;
-        if let Some(waiting) = self.sms.iter().find_map(|sm| sm.waiting_cta(shared)) {
+        let shared = &mut self.hardware.shared_state;
+        if let Some(waiting) = self.hardware.sms.iter().find_map(|sm| sm.waiting_cta(shared)) {
             return self.lost_arrival(waiting);
         }
-        let mut lines: Vec<String> = self.sms.iter().filter_map(Sm::describe).take(8).collect();
-        lines.push(self.shared_state.memory_system.describe());
-        lines.extend(self.shared_state.mmu.as_ref().map(Mmu::describe));
+        let mut lines: Vec<String> =
+            self.hardware.sms.iter().filter_map(Sm::describe).take(8).collect();
+        lines.push(self.hardware.shared_state.memory_system.describe());
+        lines.extend(self.hardware.shared_state.mmu.as_ref().map(Mmu::describe));
         MachineError::Stuck { since: self.last_progress.1, dump: lines.join("\n") }
     }
 
     fn lost_arrival(&self, waiting: WaitingCta) -> MachineError {
         let WaitingCta { kernel, ordinal, barriers } = waiting;
         let kernel = KernelId(kernel);
-        let position = |ordinal| self.feed.open(kernel, ordinal, &mut Vec::new());
+        let position = |ordinal| self.hardware.feed.open(kernel, ordinal, &mut Vec::new());
         let cta = match ordinal.map(position).transpose() {
             Ok(cta) => cta,
             Err(error) => return MachineError::Feed(error),
         };
-        let kernel = self.feed.program(kernel).launch.name.clone();
+        let kernel = self.hardware.feed.program(kernel).launch.name.clone();
         MachineError::LostArrival(Box::new(LostArrival { kernel, cta, barriers }))
     }
 
@@ -432,15 +446,16 @@ impl<'a> Gpu<'a> {
             return Err(MachineError::Starved { app: app.index() });
         }
         self.check_ctas()?;
-        self.sms.iter_mut().for_each(|sm| sm.charge_all(&mut self.shared_state));
+        self.hardware.sms.iter_mut().for_each(|sm| sm.charge_all(&mut self.hardware.shared_state));
         let now = self.elapsed();
         self.note_residency();
         let moved = (0..self.apps.len()).map(|app| self.moved(app)).collect();
-        let cta_cycles = self.dispatcher.grids.iter().map(|grid| grid.cta_cycles(now)).collect();
+        let cta_cycles =
+            self.hardware.dispatcher.grids.iter().map(|grid| grid.cta_cycles(now)).collect();
         self.drain();
-        let totals = self.shared_state.counts.clone();
-        let Readings { sms, tlbs, slices, channels, .. } = self.readings();
-        for (counts, first) in self.shared_state.counts.iter_mut().zip(self.first_runs) {
+        let totals = self.hardware.shared_state.counts.clone();
+        let Readings { sms, tlbs, slices, channels, .. } = self.hardware.readings();
+        for (counts, first) in self.hardware.shared_state.counts.iter_mut().zip(self.first_runs) {
             if let Some(first) = first {
                 *counts = *first;
             }
@@ -458,19 +473,20 @@ impl<'a> Gpu<'a> {
             sms,
             slices,
             channels,
-            profiles: self.shared_state.images(),
-            kernels: self.shared_state.counts,
-            spans: self.shared_state.spans.unwrap_or_default(),
-            hot: self.shared_state.hot.map_or_else(Vec::new, |hot| hot.into_launches()),
-            passed: self.shared_state.memory_system.passed,
+            profiles: self.hardware.shared_state.images(),
+            kernels: self.hardware.shared_state.counts,
+            spans: self.hardware.shared_state.spans.unwrap_or_default(),
+            hot: self.hardware.shared_state.hot.map_or_else(Vec::new, |hot| hot.into_launches()),
+            passed: self.hardware.shared_state.memory_system.passed,
         })
     }
 
     /// Each CTA has been started and retired once, is under way, or was dropped.
     fn check_ctas(&self) -> Result<(), MachineError> {
-        let grids = self.dispatcher.grids.iter().enumerate();
+        let grids = self.hardware.dispatcher.grids.iter().enumerate();
         for (launch, grid) in grids {
-            let whole = grid.started == grid.ctas || self.shared_state.counts[launch].end == 0;
+            let whole =
+                grid.started == grid.ctas || self.hardware.shared_state.counts[launch].end == 0;
             if !grid.adds_up() || !(whole || grid.lost > 0 || grid.left() > 0) {
                 let (ctas, started, retired) = (grid.ctas, grid.started, grid.retired);
                 return Err(MachineError::Lost { launch, ctas, started, retired, lost: grid.lost });

@@ -57,13 +57,13 @@ impl Gpu<'_> {
     /// Drains what is on its way, so that a launch has the same traffic whatever follows. A run
     /// that cuts launches off stands as it is: what they have in flight is not theirs yet.
     pub(super) fn drain(&mut self) {
-        if !self.dispatcher.grids.iter().all(|grid| grid.is_over()) {
+        if !self.hardware.dispatcher.grids.iter().all(|grid| grid.is_over()) {
             return;
         }
         let end = self.now();
-        (0..self.sms.len()).for_each(|sm| self.send_evicted(sm));
-        while self.shared_state.is_draining() && self.now() - end < PATIENCE {
-            let Some(event) = self.shared_state.queue.next() else { break };
+        (0..self.hardware.sms.len()).for_each(|sm| self.send_evicted(sm));
+        while self.hardware.shared_state.is_draining() && self.now() - end < PATIENCE {
+            let Some(event) = self.hardware.shared_state.queue.next() else { break };
             self.drain_event(event);
         }
     }
@@ -74,10 +74,10 @@ impl Gpu<'_> {
             Event::Memory(event) => self.drain_memory(event),
             Event::Reply { packet } => {
                 let now = self.now();
-                self.shared_state.memory_system.on_reply(packet, now);
+                self.hardware.shared_state.memory_system.on_reply(packet, now);
             }
             Event::LoadStore { sm } => self.send_evicted(usize::from(sm)),
-            Event::PageBrought { place } => self.shared_state.bring_page(place),
+            Event::PageBrought { place } => self.hardware.shared_state.bring_page(place),
             Event::Scheduler { .. }
             | Event::Wake { .. }
             | Event::Fetch { .. }
@@ -105,10 +105,10 @@ impl Gpu<'_> {
     }
 
     fn drain_memory(&mut self, event: MemoryEvent) {
-        let shared = &mut self.shared_state;
+        let shared = &mut self.hardware.shared_state;
         shared.memory_system.on_event(event, &mut shared.queue, &mut shared.counts);
         let mut woken = std::mem::take(&mut self.woken);
-        self.shared_state.memory_system.take_woken(&mut woken);
+        self.hardware.shared_state.memory_system.take_woken(&mut woken);
         for sm in woken.drain(..) {
             self.send_evicted(usize::from(sm));
         }
@@ -117,9 +117,9 @@ impl Gpu<'_> {
 
     /// Lets an SM send what its L1 has evicted, now and when its port has room again.
     fn send_evicted(&mut self, sm: usize) {
-        if let Err(Some(at)) = self.sms[sm].send_evicted(&mut self.shared_state) {
+        if let Err(Some(at)) = self.hardware.sms[sm].send_evicted(&mut self.hardware.shared_state) {
             let sm = gpumodel_core::units::to_u16(sm);
-            self.shared_state.queue.schedule(at, Event::LoadStore { sm });
+            self.hardware.shared_state.queue.schedule(at, Event::LoadStore { sm });
         }
     }
 }

@@ -198,6 +198,21 @@ impl PlanControl {
         });
         cycles.min()
     }
+
+    /// The most cycles up to `longest` that are whole spans between two checks of IPC, where there
+    /// are such checks.
+    pub(crate) fn whole_ipc_checks(&self, longest: Cycle) -> Cycle {
+        let watch = self.ipc_watch.as_ref();
+        watch.map_or(longest, |watch| longest - longest % watch.sustained)
+    }
+
+    /// Checks of IPC are passed over during which applications have issued `issued`, at the rate
+    /// of the spans around them.
+    pub(crate) fn pass_ipc_checks(&mut self, issued: impl Iterator<Item = f64>) {
+        if let Some(watch) = &mut self.ipc_watch {
+            watch.marks.iter_mut().zip(issued).for_each(|((last, _), issued)| *last += issued);
+        }
+    }
 }
 
 impl Gpu<'_> {
@@ -216,7 +231,7 @@ impl Gpu<'_> {
             self.take_effect();
         } else {
             let event = Event::Effect { plan: control.latest };
-            self.shared_state.queue.schedule(self.now() + delay, event);
+            self.hardware.shared_state.queue.schedule(self.now() + delay, event);
         }
         Ok(())
     }
@@ -233,8 +248,8 @@ impl Gpu<'_> {
         let sole = sole.filter(|_| plan.freed() == Freed::ToLast);
         self.plan_control.in_force = self.plan_control.latest;
         self.schedule_wakes(&plan);
-        let active = ActivePlan::new(plan, self.machine, sole);
-        self.dispatcher.follow(&active, self.plan_control.active(), now);
+        let active = ActivePlan::new(plan, self.hardware.machine, sole);
+        self.hardware.dispatcher.follow(&active, self.plan_control.active(), now);
         self.plan_control.active = Some(active);
         self.mark_ipc();
         self.pass_turn();
@@ -242,14 +257,14 @@ impl Gpu<'_> {
         self.vacate();
         self.follow_with_workers();
         (0..self.apps.len()).for_each(|app| self.next_commands(app));
-        self.dispatcher.schedule(&mut self.shared_state);
+        self.hardware.dispatcher.schedule(&mut self.hardware.shared_state);
     }
 
     /// Schedules the alarms, checks and time slices of a plan that takes effect.
     fn schedule_wakes(&mut self, plan: &Plan) {
         let (now, number) = (self.now(), self.plan_control.in_force);
-        let skipped = self.shared_state.skipped;
-        let queue = &mut self.shared_state.queue;
+        let skipped = self.hardware.shared_state.skipped;
+        let queue = &mut self.hardware.shared_state.queue;
         self.plan_control.ipc_watch = None;
         for wake in plan.wake() {
             match *wake {
@@ -278,7 +293,7 @@ impl Gpu<'_> {
     fn vacate(&mut self) {
         for app in 0..self.apps.len() {
             let id = AppId(to_u16(app));
-            for sm in 0..self.sms.len() {
+            for sm in 0..self.hardware.sms.len() {
                 let excess = self.excess(id, sm);
                 if excess > 0 && self.apps[app].vacating_since.is_none() {
                     self.apps[app].vacating_since = Some(self.now());
@@ -297,20 +312,20 @@ impl Gpu<'_> {
     /// CTAs of an application on an SM beyond its quota.
     fn excess(&self, app: AppId, sm: usize) -> usize {
         let quota = self.plan_control.quota(app, sm);
-        to_usize(self.dispatcher.held[app.index()][sm].ctas.saturating_sub(quota))
+        to_usize(self.hardware.dispatcher.held[app.index()][sm].ctas.saturating_sub(quota))
     }
 
     /// Stops up to `count` CTAs of an application on an SM, those that came last
     /// first; CTAs that are leaving already count.
     pub(crate) fn stop_ctas(&mut self, sm: usize, app: AppId, count: usize, leave: Leave) {
-        let grids = &self.dispatcher.grids;
+        let grids = &self.hardware.dispatcher.grids;
         let owns = |kernel: u32| grids[to_usize(kernel)].app == app;
-        let leaving: Vec<usize> = self.sms[sm]
+        let leaving: Vec<usize> = self.hardware.sms[sm]
             .leaving()
             .filter(|&(_, kernel)| owns(kernel))
             .map(|(slot, _)| slot)
             .collect();
-        let residents = self.sms[sm].residents().filter(|&(_, kernel, _)| owns(kernel));
+        let residents = self.hardware.sms[sm].residents().filter(|&(_, kernel, _)| owns(kernel));
         let mut slots: Vec<(Cycle, usize)> =
             residents.map(|(slot, _, started)| (started, slot)).collect();
         slots.sort_unstable_by(|one, other| other.cmp(one));
@@ -319,7 +334,7 @@ impl Gpu<'_> {
             slots.extend(leaving.into_iter().map(|slot| (0, slot)));
         }
         for (_, slot) in slots {
-            self.sms[sm].stop(slot, leave, &mut self.shared_state);
+            self.hardware.sms[sm].stop(slot, leave, &mut self.hardware.shared_state);
         }
     }
 
@@ -329,17 +344,17 @@ impl Gpu<'_> {
     fn drain_or_switch(&mut self, sm: usize, app: AppId, excess: usize) {
         let now = self.now();
         let Some(deadline) = self.plan_control.next_alarm(self.elapsed()) else { return };
-        let deadline = deadline - self.shared_state.skipped;
-        let grids = &self.dispatcher.grids;
+        let deadline = deadline - self.hardware.shared_state.skipped;
+        let grids = &self.hardware.dispatcher.grids;
         let late = |kernel: u32, started: Cycle| {
             let grid = &grids[to_usize(kernel)];
             let life = grid.mean_life().unwrap_or(2 * (now - started));
             grid.app == app && started + life > deadline
         };
-        let residents = self.sms[sm].residents();
+        let residents = self.hardware.sms[sm].residents();
         let late = residents.filter(|&(_, kernel, started)| late(kernel, started)).count();
         let owns = |kernel: u32| grids[to_usize(kernel)].app == app;
-        let leaving = self.sms[sm].leaving().filter(|&(_, kernel)| owns(kernel)).count();
+        let leaving = self.hardware.sms[sm].leaving().filter(|&(_, kernel)| owns(kernel)).count();
         self.stop_ctas(sm, app, excess.min(leaving + late), Leave::Switch);
     }
 
@@ -348,7 +363,7 @@ impl Gpu<'_> {
         for app in 0..self.apps.len() {
             let Some(since) = self.apps[app].vacating_since else { continue };
             let id = AppId(to_u16(app));
-            if (0..self.sms.len()).all(|sm| self.excess(id, sm) == 0) {
+            if (0..self.hardware.sms.len()).all(|sm| self.excess(id, sm) == 0) {
                 self.apps[app].vacating_since = None;
                 self.apps[app].vacated_cycles += self.now() - since;
                 self.plan_control.wake_on(&WakeOn::CtaDrained, Wake::CtaDrained(id));
@@ -381,7 +396,7 @@ impl Gpu<'_> {
             return;
         }
         if self.plan_control.turn().is_some() {
-            self.dispatcher.pause(self.now() + slice.switch_cycles);
+            self.hardware.dispatcher.pause(self.now() + slice.switch_cycles);
         }
         self.give_turn(next);
     }
@@ -390,7 +405,7 @@ impl Gpu<'_> {
     /// so that each slice has its length whatever the switch has cost.
     pub(crate) fn on_slice_end(&mut self) {
         let Some(slice) = self.plan_control.time_slice() else { return };
-        let wait = if self.sms.iter().any(Sm::is_switching) {
+        let wait = if self.hardware.sms.iter().any(Sm::is_switching) {
             MIN_CHECK_CYCLES
         } else if std::mem::replace(&mut self.plan_control.in_slice, true) {
             self.plan_control.in_slice = false;
@@ -400,7 +415,7 @@ impl Gpu<'_> {
             slice.cycles.max(1)
         };
         let event = Event::SliceEnd { plan: self.plan_control.in_force };
-        self.shared_state.queue.schedule(self.now() + wait, event);
+        self.hardware.shared_state.queue.schedule(self.now() + wait, event);
     }
 
     /// The turn goes to the next application, if there is one; no CTA starts for
@@ -408,7 +423,7 @@ impl Gpu<'_> {
     fn next_turn(&mut self, switch_cycles: Cycle) {
         let (next, _) = self.next_in_turn();
         if next != self.plan_control.turn() {
-            self.dispatcher.pause(self.now() + switch_cycles);
+            self.hardware.dispatcher.pause(self.now() + switch_cycles);
             self.give_turn(next);
         }
     }
@@ -418,28 +433,28 @@ impl Gpu<'_> {
             active.turn = next;
         }
         self.vacate();
-        self.dispatcher.ask_all(self.now(), &mut self.shared_state);
+        self.hardware.dispatcher.ask_all(self.now(), &mut self.hardware.shared_state);
     }
 
     /// Notes where applications stand when a plan takes effect.
     fn mark_ipc(&mut self) {
         let Some(mut watch) = self.plan_control.ipc_watch.take() else { return };
-        self.account_stalls();
+        self.hardware.account_stalls();
         for (app, mark) in watch.marks.iter_mut().enumerate() {
-            mark.0 = self.issued(AppId(to_u16(app)));
+            mark.0 = self.hardware.issued(AppId(to_u16(app)));
         }
         self.plan_control.ipc_watch = Some(watch);
     }
 
     pub(crate) fn on_ipc_check(&mut self) {
         let Some(mut watch) = self.plan_control.ipc_watch.take() else { return };
-        self.account_stalls();
+        self.hardware.account_stalls();
         #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
         let span = watch.sustained as f64;
         let steady = self.apps.iter().all(|app| app.vacating_since.is_none());
         for app in 0..self.apps.len() {
             let id = AppId(to_u16(app));
-            let issued = self.issued(id);
+            let issued = self.hardware.issued(id);
             let (last, first) = &mut watch.marks[app];
             let ipc = (issued - std::mem::replace(last, issued)) / span;
             let moved = |first: f64| first > 0.0 && (ipc / first - 1.0).abs() > watch.fraction;
@@ -451,33 +466,19 @@ impl Gpu<'_> {
             }
         }
         let event = Event::IpcCheck { plan: self.plan_control.latest };
-        self.shared_state.queue.schedule(self.now() + watch.sustained, event);
+        self.hardware.shared_state.queue.schedule(self.now() + watch.sustained, event);
         self.plan_control.ipc_watch = Some(watch);
-    }
-
-    /// The most cycles up to `longest` that are whole spans between two checks of IPC, where there
-    /// are such checks.
-    pub(crate) fn whole_ipc_checks(&self, longest: Cycle) -> Cycle {
-        let watch = self.plan_control.ipc_watch.as_ref();
-        watch.map_or(longest, |watch| longest - longest % watch.sustained)
-    }
-
-    /// Checks of IPC are passed over during which applications have issued `issued`, at the rate
-    /// of the spans around them.
-    pub(crate) fn pass_ipc_checks(&mut self, issued: impl Iterator<Item = f64>) {
-        if let Some(watch) = &mut self.plan_control.ipc_watch {
-            watch.marks.iter_mut().zip(issued).for_each(|((last, _), issued)| *last += issued);
-        }
     }
 
     /// When targets are checked next: not after one can be reached.
     pub(crate) fn next_target_check(&self) -> Cycle {
-        let slots = u32::from(self.machine.dispatch.sms) * self.machine.sm.schedulers;
-        let peak = f64::from(slots * self.machine.sm.issue_width.max(1));
+        let slots =
+            u32::from(self.hardware.machine.dispatch.sms) * self.hardware.machine.sm.schedulers;
+        let peak = f64::from(slots * self.hardware.machine.sm.issue_width.max(1));
         let mut soonest = f64::INFINITY;
         for (app, running) in self.apps.iter().enumerate() {
             if let Some(target) = running.open_target() {
-                let left = target - self.progress(AppId(to_u16(app)));
+                let left = target - self.hardware.progress(AppId(to_u16(app)));
                 soonest = soonest.min(left / peak);
             }
         }
@@ -491,15 +492,15 @@ impl Gpu<'_> {
     }
 
     pub(crate) fn on_target_check(&mut self) {
-        self.account_stalls();
+        self.hardware.account_stalls();
         for app in 0..self.apps.len() {
             let target = self.apps[app].open_target();
-            if target.is_some_and(|target| self.progress(AppId(to_u16(app))) >= target) {
+            if target.is_some_and(|target| self.hardware.progress(AppId(to_u16(app))) >= target) {
                 self.halt(app);
             }
         }
         if self.apps.iter().any(|app| app.open_target().is_some()) {
-            self.shared_state.queue.schedule(self.next_target_check(), Event::TargetCheck);
+            self.hardware.shared_state.queue.schedule(self.next_target_check(), Event::TargetCheck);
         }
     }
 }

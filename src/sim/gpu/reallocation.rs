@@ -13,7 +13,6 @@ use gpumodel_core::units::{AppId, Cycle, to_u16, to_u32, to_usize};
 use crate::gpu::Gpu;
 use crate::gpu::app::AppMoved;
 use crate::gpu::error::MachineError;
-use crate::mmu::AppMemory;
 
 /// Which application owns each memory channel, and the change of owners under way.
 #[derive(Debug, Default)]
@@ -52,13 +51,14 @@ const MAX_FLUSH_CYCLES: Cycle = 1 << 16;
 impl Gpu<'_> {
     /// Refuses plans that give channels away on a machine where none can be owned.
     pub(crate) fn refuse_unowned(&self, plan: &Plan) -> Result<(), MachineError> {
-        let owns = self.shared_state.mmu.as_ref().is_some_and(crate::mmu::Mmu::owns_channels);
+        let owns =
+            self.hardware.shared_state.mmu.as_ref().is_some_and(crate::mmu::Mmu::owns_channels);
         if !plan.instances().is_empty()
-            && (self.machine.mig.is_none() || self.shared_state.mmu.is_some())
+            && (self.hardware.machine.mig.is_none() || self.hardware.shared_state.mmu.is_some())
         {
             return Err(MachineError::Unsupported("memory slices for one application alone"));
         }
-        let ideal = self.machine.translation.as_ref().is_some_and(|spec| spec.ideal);
+        let ideal = self.hardware.machine.translation.as_ref().is_some_and(|spec| spec.ideal);
         match plan.channels().is_empty() {
             true => Ok(()),
             false if !owns => {
@@ -73,10 +73,12 @@ impl Gpu<'_> {
 
     /// Lets applications have the memory slices and channels of the plan in force.
     pub(crate) fn follow_channels(&mut self) {
-        if let (Some(plan), Some(mig)) = (self.plan_control.plan(), &self.machine.mig) {
-            self.shared_state.memory_system.divide(plan.instances(), mig.memory_slices);
+        if let (Some(plan), Some(mig)) = (self.plan_control.plan(), &self.hardware.machine.mig) {
+            self.hardware.shared_state.memory_system.divide(plan.instances(), mig.memory_slices);
         }
-        let (Some(plan), Some(mmu)) = (self.plan_control.plan(), &mut self.shared_state.mmu) else {
+        let (Some(plan), Some(mmu)) =
+            (self.plan_control.plan(), &mut self.hardware.shared_state.mmu)
+        else {
             return;
         };
         let (mut apps, mut channels) = (Vec::new(), Vec::new());
@@ -107,8 +109,8 @@ impl Gpu<'_> {
     }
 
     fn come_to_rest(&mut self, apps: Vec<usize>, channels: Vec<(u32, usize)>) {
-        self.sms.iter_mut().for_each(crate::sm::Sm::forget_pages);
-        self.shared_state.mmu.iter_mut().for_each(crate::mmu::Mmu::hold_moves);
+        self.hardware.sms.iter_mut().for_each(crate::sm::Sm::forget_pages);
+        self.hardware.shared_state.mmu.iter_mut().for_each(crate::mmu::Mmu::hold_moves);
         let mut rest = self.channels.change.take().unwrap_or_default();
         let now = self.now();
         for app in apps {
@@ -118,11 +120,11 @@ impl Gpu<'_> {
         }
         rest.channels.extend(channels);
         rest.flushed = None;
-        for sm in 0..self.sms.len() {
-            let held = |&app: &usize| self.dispatcher.held[app][sm].ctas > 0;
+        for sm in 0..self.hardware.sms.len() {
+            let held = |&app: &usize| self.hardware.dispatcher.held[app][sm].ctas > 0;
             let known = rest.sms.iter().any(|&(other, _)| other == sm);
             if !known && rest.apps.iter().map(|(app, _)| app).any(held) {
-                rest.sms.push((sm, self.sms[sm].rest()));
+                rest.sms.push((sm, self.hardware.sms[sm].rest()));
             }
         }
         self.channels.change = Some(rest);
@@ -132,7 +134,7 @@ impl Gpu<'_> {
     /// An SM may have come to rest.
     pub(crate) fn note_quiet(&mut self, sm: usize) {
         let Some(rest) = &mut self.channels.change else { return };
-        let quiet = self.sms[sm].is_quiet();
+        let quiet = self.hardware.sms[sm].is_quiet();
         let Some(place) = rest.sms.iter_mut().find(|(other, _)| *other == sm) else { return };
         place.1 |= quiet;
         self.go_on_at_rest();
@@ -141,7 +143,7 @@ impl Gpu<'_> {
     /// Channels have written something.
     pub(crate) fn note_written(&mut self) {
         #[cfg(test)]
-        self.shared_state.check_written();
+        self.hardware.shared_state.check_written();
         if self.channels.change.as_ref().is_some_and(|rest| rest.flushed.is_some()) {
             self.go_on_at_rest();
         }
@@ -154,23 +156,29 @@ impl Gpu<'_> {
         let Some(mut rest) = self.channels.change.take_if(|rest| all(rest)) else { return };
         let now = self.now();
         if rest.flushed.is_none() {
-            let first = |app| to_u32(self.kernels_of(app).first().copied().unwrap_or(0));
+            let first = |app| {
+                to_u32(self.hardware.dispatcher.kernels_of(app).first().copied().unwrap_or(0))
+            };
             let of = |&(channel, app): &(u32, usize)| (channel, first(app));
             let channels: Vec<(u32, u32)> = rest.channels.iter().map(of).collect();
-            self.shared_state.memory_system.flush(&channels, &mut self.shared_state.queue);
+            self.hardware
+                .shared_state
+                .memory_system
+                .flush(&channels, &mut self.hardware.shared_state.queue);
         }
         let since = *rest.flushed.get_or_insert(now);
-        let flushing =
-            |&(channel, _): &(u32, usize)| self.shared_state.memory_system.is_flushing(channel);
+        let flushing = |&(channel, _): &(u32, usize)| {
+            self.hardware.shared_state.memory_system.is_flushing(channel)
+        };
         if rest.channels.iter().any(flushing) && now - since < MAX_FLUSH_CYCLES {
             self.channels.change = Some(rest);
             return;
         }
-        if let Some(mmu) = &mut self.shared_state.mmu {
-            mmu.resume_moves(&mut self.shared_state.queue);
+        if let Some(mmu) = &mut self.hardware.shared_state.mmu {
+            mmu.resume_moves(&mut self.hardware.shared_state.queue);
         }
         for &(sm, _) in &rest.sms {
-            self.sms[sm].ask_again(&mut self.shared_state);
+            self.hardware.sms[sm].ask_again(&mut self.hardware.shared_state);
         }
         for &(app, since) in &rest.apps {
             self.apps[app].rested_cycles += now - since;
@@ -186,18 +194,9 @@ impl Gpu<'_> {
         self.apps[app].rested_cycles + since.map_or(0, |&(_, since)| now - since)
     }
 
-    /// What an application has of the memory so far.
-    pub(crate) fn memory_of(&self, app: usize) -> AppMemory {
-        let now = self.now();
-        self.shared_state
-            .mmu
-            .as_ref()
-            .map_or_else(AppMemory::default, |mmu| mmu.memory_of(app, now))
-    }
-
     /// What an application's changes have cost so far.
     pub(crate) fn moved(&self, app: usize) -> AppMoved {
-        let memory = self.memory_of(app);
+        let memory = self.hardware.shared_state.memory_of(app);
         AppMoved {
             pages: memory.pages_moved,
             moving_cycles: memory.moving_cycles,
@@ -207,7 +206,7 @@ impl Gpu<'_> {
 
     /// Owner of each memory channel under the plan in force.
     pub(crate) fn channel_owners(&self) -> Vec<Option<AppId>> {
-        let mut owners = vec![None; to_usize(self.machine.dram.channels)];
+        let mut owners = vec![None; to_usize(self.hardware.machine.dram.channels)];
         let lists = self.plan_control.plan().map_or(&[][..], Plan::channels);
         for (app, list) in lists.iter().enumerate() {
             for &channel in list {

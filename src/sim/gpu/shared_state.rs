@@ -11,7 +11,7 @@ use crate::gpu::timeline::CtaSpan;
 use crate::interval::{Profile, ProfileImage};
 use crate::memory::MemorySystem;
 use crate::memory::packet::{Packet, RequestKind};
-use crate::mmu::{Mmu, Request};
+use crate::mmu::{AppMemory, Mmu, Request};
 use crate::sm::hot::{HotSpots, InstructionCounts};
 
 /// The generic addresses of a launch, and what tells the application's addresses from others'.
@@ -136,6 +136,12 @@ impl SharedState {
     /// Where an address lies in memory.
     pub(crate) fn physical(&self, address: u64) -> u64 {
         self.mmu.as_ref().map_or(address, |mmu| mmu.physical(address))
+    }
+
+    /// What an application has of the memory so far.
+    pub(crate) fn memory_of(&self, app: usize) -> AppMemory {
+        let now = self.queue.now();
+        self.mmu.as_ref().map_or_else(AppMemory::default, |mmu| mmu.memory_of(app, now))
     }
 
     /// Checks, where debug assertions are on, that data comes from the frame in which its

@@ -271,7 +271,7 @@ impl Gpu<'_> {
     /// Cycles that an application takes before it launches `kernel`, its first one or
     /// a later one.
     pub(crate) fn launch_call_cycles(&self, kernel: u32, first: bool) -> Cycle {
-        let worker_pool = self.dispatcher.grids[to_usize(kernel)].worker_pool.as_ref();
+        let worker_pool = self.hardware.dispatcher.grids[to_usize(kernel)].worker_pool.as_ref();
         worker_pool.map_or(0, |worker_pool| {
             let compile = if first { worker_pool.worker.compile_cycles } else { 0 };
             worker_pool.worker.call_cycles + compile
@@ -282,24 +282,24 @@ impl Gpu<'_> {
     /// again: the scheme answers to the launch's end.
     pub(crate) fn asks_first(&self, kernel: u32) -> bool {
         let asked = self.plan_control.wakes_on(&WakeOn::KernelEnd);
-        asked && self.dispatcher.grids[to_usize(kernel)].worker_pool.is_some()
+        asked && self.hardware.dispatcher.grids[to_usize(kernel)].worker_pool.is_some()
     }
 
     /// By SM: the workers of a launch that the plan wants.
     fn quotas(&self, kernel: u32) -> Vec<u32> {
-        let app = self.dispatcher.grids[to_usize(kernel)].app;
-        (0..self.sms.len()).map(|sm| self.plan_control.quota(app, sm)).collect()
+        let app = self.hardware.dispatcher.grids[to_usize(kernel)].app;
+        (0..self.hardware.sms.len()).map(|sm| self.plan_control.quota(app, sm)).collect()
     }
 
     /// Launches an instance of a launch that runs as workers. Its words are in memory: the
     /// host has written them.
     pub(crate) fn launch_workers(&mut self, kernel: u32) {
         let quotas = self.quotas(kernel);
-        let grid = &mut self.dispatcher.grids[to_usize(kernel)];
+        let grid = &mut self.hardware.dispatcher.grids[to_usize(kernel)];
         let left = grid.left();
         let Some(worker_pool) = &mut grid.worker_pool else { return };
         worker_pool.launch(&quotas, left);
-        if let Some(mmu) = &mut self.shared_state.mmu {
+        if let Some(mmu) = &mut self.hardware.shared_state.mmu {
             let (first, bytes) = words(kernel);
             mmu.copy_in(first ^ address_space::tag(grid.app.0), bytes);
         }
@@ -308,24 +308,25 @@ impl Gpu<'_> {
     /// A further instance of a launch may start its workers.
     pub(crate) fn restart_workers(&mut self, kernel: u32) {
         let now = self.now();
-        let worker_pool = self.dispatcher.grids[to_usize(kernel)].worker_pool.as_ref();
+        let worker_pool = self.hardware.dispatcher.grids[to_usize(kernel)].worker_pool.as_ref();
         if worker_pool.is_none_or(|worker_pool| worker_pool.coming != Some(now)) {
             return;
         }
         self.launch_workers(kernel);
-        if !self.dispatcher.active.contains(&kernel) {
-            self.dispatcher.begin(kernel);
+        if !self.hardware.dispatcher.active.contains(&kernel) {
+            self.hardware.dispatcher.begin(kernel);
         }
-        let app = self.dispatcher.grids[to_usize(kernel)].app;
-        self.dispatcher.ask(app, self.now(), &mut self.shared_state);
+        let app = self.hardware.dispatcher.grids[to_usize(kernel)].app;
+        self.hardware.dispatcher.ask(app, self.now(), &mut self.hardware.shared_state);
         self.note_gone(kernel);
     }
 
     /// No worker comes to a launch any more.
     pub(crate) fn close_worker_pool(&mut self, kernel: u32) {
-        if let Some(worker_pool) = &mut self.dispatcher.grids[to_usize(kernel)].worker_pool {
+        if let Some(worker_pool) = &mut self.hardware.dispatcher.grids[to_usize(kernel)].worker_pool
+        {
             worker_pool.close();
-            self.dispatcher.active.retain(|&active| active != kernel);
+            self.hardware.dispatcher.active.retain(|&active| active != kernel);
         }
     }
 
@@ -335,7 +336,7 @@ impl Gpu<'_> {
             for place in 0..self.apps[app].begun_launches.len() {
                 let kernel = self.apps[app].begun_launches[place];
                 let quotas = self.quotas(kernel);
-                let grid = &mut self.dispatcher.grids[to_usize(kernel)];
+                let grid = &mut self.hardware.dispatcher.grids[to_usize(kernel)];
                 let (resident, left) = (grid.resident(), grid.left());
                 let Some(worker_pool) = &mut grid.worker_pool else { continue };
                 if worker_pool.follow(&quotas, resident, left) {
@@ -347,22 +348,23 @@ impl Gpu<'_> {
 
     fn schedule_instance(&mut self, kernel: u32) {
         let now = self.now();
-        let Some(worker_pool) = &mut self.dispatcher.grids[to_usize(kernel)].worker_pool else {
+        let Some(worker_pool) = &mut self.hardware.dispatcher.grids[to_usize(kernel)].worker_pool
+        else {
             return;
         };
         let latency = match worker_pool.worker.resize {
-            Resize::InPlace => self.machine.dispatch.kernel_launch_cycles,
+            Resize::InPlace => self.hardware.machine.dispatch.kernel_launch_cycles,
             Resize::Relaunch { cycles } => cycles,
         };
         let at = now + latency;
         worker_pool.coming = Some(at);
-        self.shared_state.queue.schedule(at, Event::Instance { kernel });
+        self.hardware.shared_state.queue.schedule(at, Event::Instance { kernel });
     }
 
     /// Launches a kernel again whose workers have all left for that.
     pub(crate) fn note_gone(&mut self, kernel: u32) {
         let shared = self.quotas(kernel).iter().any(|&quota| quota > 0);
-        let grid = &self.dispatcher.grids[to_usize(kernel)];
+        let grid = &self.hardware.dispatcher.grids[to_usize(kernel)];
         let (resident, left) = (grid.resident(), grid.left());
         if grid
             .worker_pool
@@ -375,26 +377,26 @@ impl Gpu<'_> {
 
     /// A worker has done its task: it gets another one or leaves.
     pub(crate) fn next_task(&mut self, sm: usize, kernel: u32, slot: usize) {
-        let Some(duty) = self.sms[sm].duty(slot) else { return };
+        let Some(duty) = self.hardware.sms[sm].duty(slot) else { return };
         let done = std::mem::take(&mut duty.blocks);
         let asks = *duty;
-        let grid = &mut self.dispatcher.grids[to_usize(kernel)];
+        let grid = &mut self.hardware.dispatcher.grids[to_usize(kernel)];
         let (app, left) = (grid.app, grid.left());
         let quota = self.plan_control.quota(app, sm);
         let Some(worker_pool) = &mut grid.worker_pool else { return };
         grid.retired += done;
         worker_pool.out -= done;
-        self.shared_state.counts[to_usize(kernel)].ctas_retired += done;
+        self.hardware.shared_state.counts[to_usize(kernel)].ctas_retired += done;
         if left == 0 || worker_pool.sends_away(&asks, quota) {
             worker_pool.goes(sm, asks.number);
             return;
         }
         let blocks = worker_pool.task(left);
         worker_pool.out += blocks;
-        let counts = &mut self.shared_state.counts[to_usize(kernel)];
+        let counts = &mut self.hardware.shared_state.counts[to_usize(kernel)];
         counts.tasks += 1;
         counts.ctas_started += blocks;
-        if let Some(duty) = self.sms[sm].duty(slot) {
+        if let Some(duty) = self.hardware.sms[sm].duty(slot) {
             duty.blocks = blocks;
             duty.tasks += 1;
         }
@@ -414,11 +416,14 @@ impl Gpu<'_> {
         blocks: u64,
     ) -> Result<(), MachineError> {
         for _ in 0..blocks {
-            self.streams.clear();
-            let ordinal = self.dispatcher.grids[to_usize(kernel)].next_cta();
-            let streams = &mut self.streams;
-            self.feed.open(KernelId(kernel), ordinal, streams).map_err(MachineError::Feed)?;
-            self.sms[sm].hand(slot, streams);
+            self.hardware.streams.clear();
+            let ordinal = self.hardware.dispatcher.grids[to_usize(kernel)].next_cta();
+            let streams = &mut self.hardware.streams;
+            self.hardware
+                .feed
+                .open(KernelId(kernel), ordinal, streams)
+                .map_err(MachineError::Feed)?;
+            self.hardware.sms[sm].hand(slot, streams);
         }
         Ok(())
     }

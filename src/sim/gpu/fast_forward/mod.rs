@@ -17,14 +17,17 @@ mod walk;
 
 use gpumodel_core::units::{AppId, Cycle, to_u16, to_usize};
 
-use crate::counters::{Cause, KernelCounts, StallStack, add_stalls, product};
-use crate::dram::ChannelCounters;
-use crate::gpu::Gpu;
+use crate::counters::{Cause, KernelCounts, product};
+use crate::gpu::app::Running;
 use crate::gpu::error::MachineError;
 use crate::gpu::event_queue::Event;
 use crate::gpu::grid::Grid;
+use crate::gpu::hardware::Hardware;
+use crate::gpu::plan_control::PlanControl;
+use crate::gpu::reallocation::ChannelControl;
+use crate::gpu::timeline::ResidencyRecorder;
 pub(crate) use readings::Readings;
-use readings::{Rate, WINDOWS, Walked, add_all, grow_launch, steady};
+use readings::{Rate, WINDOWS, Walked, grow_launch, steady};
 use walk::{Touches, Walker};
 
 /// Cycles of the shortest window.
@@ -101,7 +104,7 @@ struct Stretch {
     rates: Vec<Rate>,
 }
 
-/// The state of fast-forward.
+/// The state of fast-forward. The counters of the stretches are [`Hardware::passed`].
 #[derive(Debug)]
 pub(crate) struct FastForward {
     measured: Option<Measurement>,
@@ -112,97 +115,35 @@ pub(crate) struct FastForward {
     owed: Vec<f64>,
     touches: Vec<Option<Touches>>,
     walker: Walker,
-    /// Counts of the stretches.
-    passed: Readings,
     stretches: u32,
     cycles: Cycle,
     /// By application: variance of its cycles.
     variance: Vec<f64>,
 }
 
-impl FastForward {
-    /// Nothing passed over of a run that has not begun.
-    pub(crate) fn new(gpu: &Gpu<'_>) -> Self {
-        let launches = gpu.dispatcher.grids.len();
-        Self {
-            measured: None,
-            last: None,
-            reach: FIRST_REACH,
-            owed: vec![0.0; launches],
-            touches: (0..launches).map(|_| None).collect(),
-            walker: Walker::default(),
-            passed: Readings::of(gpu).zero(),
-            stretches: 0,
-            cycles: 0,
-            variance: vec![0.0; gpu.apps.len()],
-        }
-    }
-
-    /// What was passed over of an application's run so far, `elapsed` cycles.
-    pub(crate) fn passed(&self, app: usize, elapsed: Cycle) -> Passed {
-        let unseen = UNSEEN * to_f64(self.cycles);
-        let reordered = if self.stretches > 0 { REORDERED * to_f64(elapsed) } else { 0.0 };
-        let interval = (T * self.variance[app].sqrt()).hypot(unseen).hypot(reordered);
-        Passed { cycles: self.cycles, stretches: self.stretches, interval }
-    }
-
-    /// Adds the slot-cycles of an application on an SM.
-    pub(crate) fn add_stalls(&self, app: AppId, sm: usize, stalls: &mut StallStack) {
-        add_stalls(stalls, &self.passed.stalls[app.index()][sm], &StallStack::default(), 1.0);
-    }
-
-    /// Adds the counts of the channels.
-    pub(crate) fn add_channels(&self, counts: &mut [ChannelCounters]) {
-        add_all(counts, &self.passed.channels);
-    }
+/// The parts of a run that fast-forward needs.
+#[derive(Debug)]
+pub(crate) struct Course<'c, 'a> {
+    pub(crate) hardware: &'c mut Hardware<'a>,
+    pub(crate) apps: &'c [Running],
+    pub(crate) plan_control: &'c mut PlanControl,
+    pub(crate) channels: &'c ChannelControl,
+    pub(crate) residency: Option<&'c mut ResidencyRecorder>,
 }
 
-impl Gpu<'_> {
-    /// The counters of SMs, slices and channels, with those of stretches that were passed over.
-    pub(crate) fn readings(&self) -> Readings {
-        let mut readings = Readings::of(self);
-        if let Some(state) = &self.fast_forward {
-            readings.add_growth(&state.passed, &state.passed.zero(), 1.0);
-        }
-        readings
-    }
-
-    /// A window is over: it is measured, and a stretch is passed over where all is steady.
-    ///
-    /// # Errors
-    /// When the source fails to open a CTA.
-    pub(crate) fn on_window(&mut self) -> Result<(), MachineError> {
-        let Some(mut state) = self.fast_forward.take() else { return Ok(()) };
-        self.account_stalls();
-        let measured = state.measured.take();
-        let measured = match (measured, self.era()) {
-            (Some(measured), Some(era)) if measured.era == era => Some(self.measure(measured)),
-            (_, era) => {
-                state.last = None;
-                state.reach = FIRST_REACH;
-                era.map(|era| self.begin_measurement(era, 1))
-            }
-        };
-        state.measured = measured;
-        let result = self.try_stretch(&mut state);
-        let length = state.measured.as_ref().map_or(SHORTEST, |measured| measured.length);
-        self.shared_state.queue.schedule(self.now() + length, Event::Window);
-        self.fast_forward = Some(state);
-        result
-    }
-
+impl Course<'_, '_> {
     /// What has to stay the same; `None` where nothing may be passed over.
     fn era(&self) -> Option<Era> {
         let control = &self.plan_control;
         let launches: Vec<u32> =
             self.apps.iter().flat_map(|app| app.begun_launches.iter().copied()).collect();
-        let shared = &self.shared_state;
+        let shared = &self.hardware.shared_state;
         let whole = shared.hot.is_none() && shared.spans.is_none() && shared.link.is_none();
         let settled = control.in_force == control.latest && control.time_slice().is_none();
         let rests = self.channels.is_changing();
         let leaves = self.apps.iter().any(|app| app.vacating_since.is_some());
         let plain = |&kernel: &u32| {
-            let grid = &self.dispatcher.grids[to_usize(kernel)];
+            let grid = self.grid(kernel);
             grid.worker_pool.is_none() && grid.saved == 0 && grid.again.is_empty()
         };
         let all = launches.iter().all(plain) && !launches.is_empty();
@@ -211,13 +152,78 @@ impl Gpu<'_> {
         (whole && settled && !rests && !leaves && all).then_some(era)
     }
 
+    fn grid(&self, kernel: u32) -> &Grid {
+        &self.hardware.dispatcher.grids[to_usize(kernel)]
+    }
+
+    /// Instructions of a launch by the issue slots that they took.
+    fn issued_by(&self, kernel: u32) -> f64 {
+        let stalls = &self.hardware.shared_state.counts[to_usize(kernel)].stalls;
+        self.hardware.instructions(stalls[Cause::Issued as usize])
+    }
+
+    /// Warp instructions of a CTA of a launch, in the mean so far.
+    fn per_cta(&self, kernel: u32) -> f64 {
+        let counts = &self.hardware.shared_state.counts[to_usize(kernel)];
+        to_f64(counts.warp_instructions) / to_f64(counts.ctas_started.max(1))
+    }
+
+    /// CTAs of a launch that may be walked through: a generation, at least one, is left to be
+    /// simulated.
+    fn spare_ctas(&self, kernel: u32) -> u64 {
+        let grid = self.grid(kernel);
+        (grid.ctas - grid.started).saturating_sub(grid.resident().max(1))
+    }
+
+    /// What an application has issued, in simulated cycles and in the stretches so far.
+    fn issued_in_all(&self, app: AppId) -> f64 {
+        let hardware = &self.hardware;
+        let passed = hardware.passed.iter().flat_map(|passed| &passed.stalls[app.index()]);
+        let passed = passed.map(|stalls| stalls[Cause::Issued as usize]).sum();
+        hardware.simulated(app) + hardware.instructions(passed)
+    }
+
+    /// The same of all applications.
+    fn all_issued(&self) -> Vec<f64> {
+        (0..to_u16(self.apps.len())).map(|app| self.issued_in_all(AppId(app))).collect()
+    }
+
+    /// Cycles until something is not steady any more.
+    fn longest_stretch(&self, measured: &Measurement, rates: &[Rate]) -> Cycle {
+        let hardware = &self.hardware;
+        let clock = |event: &Event| event.is_of_the_clock() && *event != Event::TargetCheck;
+        let first = hardware.shared_state.queue.first(clock);
+        let mut longest = first.map_or(Cycle::MAX, |at| at - hardware.now());
+        longest = longest.saturating_sub(measured.length);
+        for (&kernel, rate) in measured.era.launches.iter().zip(rates) {
+            let instructions = to_f64(self.spare_ctas(kernel)) * self.per_cta(kernel);
+            longest = longest.min(floor(instructions / rate.mean));
+        }
+        for (app, running) in self.apps.iter().enumerate() {
+            if let Some(target) = running.open_target() {
+                let id = AppId(to_u16(app));
+                let of_app = measured.era.launches.iter().zip(rates);
+                let owns = |kernel: u32| self.grid(kernel).app == id;
+                let rate = of_app.filter(|&(&kernel, _)| owns(kernel)).map(|(_, rate)| rate.mean);
+                let simulated = hardware.simulated(id);
+                let passed = self.issued_in_all(id) - simulated;
+                let left = target - hardware.progress_by(id, simulated) - passed;
+                let left = left / rate.sum::<f64>().max(f64::MIN_POSITIVE);
+                longest = longest.min(floor(left).saturating_sub(measured.length));
+            }
+        }
+        self.plan_control.whole_ipc_checks(longest)
+    }
+}
+
+impl Measurement {
     /// Begins to measure once each launch has retired `generations` times the CTAs that it has
     /// on the SMs.
-    fn begin_measurement(&self, era: Era, generations: u64) -> Measurement {
-        let grids = || era.launches.iter().map(|&kernel| &self.dispatcher.grids[to_usize(kernel)]);
+    fn begin(era: Era, generations: u64, course: &Course<'_, '_>) -> Self {
+        let grids = || era.launches.iter().map(|&kernel| course.grid(kernel));
         let due = grids().map(|grid| grid.retired + generations * grid.resident()).collect();
         let life = grids().filter_map(Grid::mean_life).max().unwrap_or(0);
-        Measurement {
+        Self {
             due,
             length: (life / WINDOWS_PER_LIFE).max(SHORTEST),
             since: None,
@@ -229,119 +235,128 @@ impl Gpu<'_> {
         }
     }
 
-    /// Instructions of a launch by the issue slots that they took.
-    fn issued_by(&self, kernel: u32) -> f64 {
-        let stalls = &self.shared_state.counts[to_usize(kernel)].stalls;
-        stalls[Cause::Issued as usize] * f64::from(self.machine.sm.issue_width.max(1))
-    }
-
-    /// Takes the window that is over into account.
-    fn measure(&self, mut measured: Measurement) -> Measurement {
-        let launches = measured.era.launches.clone();
-        let issued = launches.iter().map(|&kernel| self.issued_by(kernel)).collect::<Vec<_>>();
-        if measured.since.is_none() {
-            let grids = launches.iter().map(|&kernel| &self.dispatcher.grids[to_usize(kernel)]);
-            let due = grids.zip(&measured.due).all(|(grid, &due)| grid.retired >= due);
-            if due {
-                let life = launches
-                    .iter()
-                    .filter_map(|&kernel| self.dispatcher.grids[to_usize(kernel)].mean_life());
-                let life = life.max().unwrap_or(0);
-                measured.length = (life / WINDOWS_PER_LIFE).max(measured.length);
-                measured.since = Some(self.now());
-                measured.readings = Readings::of(self);
-                measured.counts = self.shared_state.counts.clone();
-                measured.issued = issued;
-            }
-            return measured;
-        }
-        let cycles = to_f64(measured.length);
-        for (place, &now) in issued.iter().enumerate() {
-            let before = std::mem::replace(&mut measured.issued[place], now);
-            measured.rates[place].push((now - before) / cycles);
-        }
+    /// Begins at once, with windows of `length` cycles.
+    fn begin_now(era: Era, length: Cycle, course: &Course<'_, '_>) -> Self {
+        let mut measured = Self { length, ..Self::begin(era, 0, course) };
+        measured.take(course);
         measured
     }
 
-    /// Passes over a stretch where the last windows were steady.
-    fn try_stretch(&mut self, state: &mut FastForward) -> Result<(), MachineError> {
-        let Some(measured) = &mut state.measured else { return Ok(()) };
-        let windows = measured.rates.first().map_or(0, Vec::len);
-        if windows < WINDOWS {
-            return Ok(());
+    /// Takes the window that is over into account.
+    fn take(&mut self, course: &Course<'_, '_>) {
+        let launches = &self.era.launches;
+        let grids = || launches.iter().map(|&kernel| course.grid(kernel));
+        let issued: Vec<f64> = launches.iter().map(|&kernel| course.issued_by(kernel)).collect();
+        if self.since.is_none() {
+            if grids().zip(&self.due).all(|(grid, &due)| grid.retired >= due) {
+                let life = grids().filter_map(Grid::mean_life).max().unwrap_or(0);
+                self.length = (life / WINDOWS_PER_LIFE).max(self.length);
+                self.since = Some(course.hardware.now());
+                self.readings = Readings::of(course.hardware);
+                self.counts = course.hardware.shared_state.counts.clone();
+                self.issued = issued;
+            }
+            return;
         }
+        let cycles = to_f64(self.length);
+        for (place, &now) in issued.iter().enumerate() {
+            let before = std::mem::replace(&mut self.issued[place], now);
+            self.rates[place].push((now - before) / cycles);
+        }
+    }
+
+    /// Cycles since the first window began.
+    fn span(&self, now: Cycle) -> Cycle {
+        now - self.since.unwrap_or(now)
+    }
+}
+
+impl FastForward {
+    /// Nothing passed over of a run of so many launches and applications that has not begun.
+    pub(crate) fn new(launches: usize, apps: usize) -> Self {
+        Self {
+            measured: None,
+            last: None,
+            reach: FIRST_REACH,
+            owed: vec![0.0; launches],
+            touches: (0..launches).map(|_| None).collect(),
+            walker: Walker::default(),
+            stretches: 0,
+            cycles: 0,
+            variance: vec![0.0; apps],
+        }
+    }
+
+    /// What was passed over of an application's run so far, `elapsed` cycles.
+    pub(crate) fn passed(&self, app: usize, elapsed: Cycle) -> Passed {
+        let unseen = UNSEEN * to_f64(self.cycles);
+        let reordered = if self.stretches > 0 { REORDERED * to_f64(elapsed) } else { 0.0 };
+        let interval = (T * self.variance[app].sqrt()).hypot(unseen).hypot(reordered);
+        Passed { cycles: self.cycles, stretches: self.stretches, interval }
+    }
+
+    /// A window is over: it is measured, and a stretch is passed over where all is steady.
+    ///
+    /// # Errors
+    /// When the source fails to open a CTA.
+    pub(crate) fn on_window(&mut self, course: &mut Course<'_, '_>) -> Result<(), MachineError> {
+        course.hardware.account_stalls();
+        match (&mut self.measured, course.era()) {
+            (Some(measured), Some(era)) if measured.era == era => measured.take(course),
+            (_, era) => {
+                self.last = None;
+                self.reach = FIRST_REACH;
+                self.measured = era.map(|era| Measurement::begin(era, 1, course));
+            }
+        }
+        let result = self.try_stretch(course);
+        let length = self.measured.as_ref().map_or(SHORTEST, |measured| measured.length);
+        let queue = &mut course.hardware.shared_state.queue;
+        queue.schedule(queue.now() + length, Event::Window);
+        result
+    }
+
+    /// Passes over a stretch where the last windows were steady.
+    fn try_stretch(&mut self, course: &mut Course<'_, '_>) -> Result<(), MachineError> {
+        let enough =
+            |measured: &mut Measurement| measured.rates.first().map_or(0, Vec::len) >= WINDOWS;
+        let Some(measured) = self.measured.take_if(enough) else { return Ok(()) };
         let rates: Option<Vec<Rate>> = measured.rates.iter().map(|rates| steady(rates)).collect();
         let Some(rates) = rates else {
             let length = 2 * measured.length;
-            let next = self.begin_measurement(measured.era.clone(), 0);
-            state.measured = Some(self.measure(Measurement { length, ..next }));
+            self.measured = Some(Measurement::begin_now(measured.era, length, course));
             return Ok(());
         };
-        let Some(measured) = state.measured.take() else { return Ok(()) };
-        self.verify(&measured, &rates, state);
-        let span = self.now() - measured.since.unwrap_or(self.now());
-        let longest = self.longest_stretch(&measured, &rates, state);
-        let cycles = longest.min(state.reach * span);
-        if cycles < measured.length {
-            let next = self.begin_measurement(measured.era, 0);
-            state.measured = Some(self.measure(Measurement { length: measured.length, ..next }));
+        self.verify(&measured, &rates, course);
+        let span = measured.span(course.hardware.now());
+        let cycles = course.longest_stretch(&measured, &rates).min(self.reach * span);
+        let length = measured.length;
+        if cycles < length {
+            self.measured = Some(Measurement::begin_now(measured.era, length, course));
             return Ok(());
         }
-        self.pass_over(cycles, &measured, &rates, state)?;
-        state.last = Some(Stretch { cycles, rates });
-        let mut next = self.begin_measurement(measured.era, 0);
-        next.length = measured.length;
-        state.measured = Some(next);
+        self.pass_over(cycles, &measured, &rates, course)?;
+        self.last = Some(Stretch { cycles, rates });
+        self.measured = Some(Measurement { length, ..Measurement::begin(measured.era, 0, course) });
         Ok(())
     }
 
     /// Compares the rates with those before the last stretch: half of the change was missing
     /// there, and widens the interval.
-    fn verify(&self, measured: &Measurement, rates: &[Rate], state: &mut FastForward) {
-        let Some(last) = state.last.take() else { return };
+    fn verify(&mut self, measured: &Measurement, rates: &[Rate], course: &Course<'_, '_>) {
+        let Some(last) = self.last.take() else { return };
         let mut same = true;
         for (place, (now, before)) in rates.iter().zip(&last.rates).enumerate() {
-            let kernel = to_usize(measured.era.launches[place]);
+            let kernel = measured.era.launches[place];
             let change = now.mean - before.mean;
             let cycles = to_f64(last.cycles);
-            state.owed[kernel] += change / 2.0 * cycles;
+            self.owed[to_usize(kernel)] += change / 2.0 * cycles;
             let part = change / before.mean;
             same &= part.abs() <= SAME;
-            let app = self.dispatcher.grids[kernel].app.index();
-            state.variance[app] += (part * cycles).powi(2) / 12.0;
+            self.variance[course.grid(kernel).app.index()] += (part * cycles).powi(2) / 12.0;
         }
-        state.reach = if same { 2 * state.reach } else { state.reach / 2 };
-        state.reach = state.reach.clamp(1, LONGEST_REACH);
-    }
-
-    /// Cycles until something is not steady any more.
-    fn longest_stretch(
-        &self,
-        measured: &Measurement,
-        rates: &[Rate],
-        state: &FastForward,
-    ) -> Cycle {
-        let queue = &self.shared_state.queue;
-        let clock = |event: &Event| event.is_of_the_clock() && *event != Event::TargetCheck;
-        let mut longest = queue.first(clock).map_or(Cycle::MAX, |at| at - self.now());
-        longest = longest.saturating_sub(measured.length);
-        for (&kernel, rate) in measured.era.launches.iter().zip(rates) {
-            let instructions = to_f64(self.spare_ctas(kernel)) * self.per_cta(kernel);
-            longest = longest.min(floor(instructions / rate.mean));
-        }
-        for (app, running) in self.apps.iter().enumerate() {
-            if let Some(target) = running.open_target() {
-                let id = AppId(to_u16(app));
-                let of_app = measured.era.launches.iter().zip(rates);
-                let owns = |kernel: u32| self.dispatcher.grids[to_usize(kernel)].app == id;
-                let rate = of_app.filter(|&(&kernel, _)| owns(kernel)).map(|(_, rate)| rate.mean);
-                let passed = self.issued_with(id, state) - self.issued(id);
-                let left = target - self.progress(id) - passed;
-                let left = left / rate.sum::<f64>().max(f64::MIN_POSITIVE);
-                longest = longest.min(floor(left).saturating_sub(measured.length));
-            }
-        }
-        self.whole_ipc_checks(longest)
+        self.reach = if same { 2 * self.reach } else { self.reach / 2 };
+        self.reach = self.reach.clamp(1, LONGEST_REACH);
     }
 
     /// Passes over `cycles`.
@@ -350,80 +365,59 @@ impl Gpu<'_> {
         cycles: Cycle,
         measured: &Measurement,
         rates: &[Rate],
-        state: &mut FastForward,
+        course: &mut Course<'_, '_>,
     ) -> Result<(), MachineError> {
-        let now = Readings::of(self);
-        let span = self.now() - measured.since.unwrap_or(self.now());
-        let factor = to_f64(cycles) / to_f64(span);
-        let before: Vec<f64> = self.app_ids().map(|app| self.issued_with(app, state)).collect();
-        self.note_residency();
-        for (&kernel, rate) in measured.era.launches.iter().zip(rates) {
-            state.owed[to_usize(kernel)] += rate.mean * to_f64(cycles);
-            let app = self.dispatcher.grids[to_usize(kernel)].app.index();
-            state.variance[app] += (rate.error * to_f64(cycles)).powi(2);
+        let now = Readings::of(course.hardware);
+        let factor = to_f64(cycles) / to_f64(measured.span(course.hardware.now()));
+        let before = course.all_issued();
+        if let Some(residency) = &mut course.residency {
+            residency.note(course.hardware.elapsed(), &course.hardware.dispatcher.held);
         }
-        let walked = self.walk_all(&measured.era.launches, state)?;
+        for (&kernel, rate) in measured.era.launches.iter().zip(rates) {
+            self.owed[to_usize(kernel)] += rate.mean * to_f64(cycles);
+            let app = course.grid(kernel).app.index();
+            self.variance[app] += (rate.error * to_f64(cycles)).powi(2);
+        }
+        let walked = self.walk_all(&measured.era.launches, course)?;
+        let Hardware { shared_state, passed, .. } = &mut *course.hardware;
         for (&kernel, walked) in measured.era.launches.iter().zip(&walked) {
             let before = &measured.counts[to_usize(kernel)];
-            let counts = &mut self.shared_state.counts[to_usize(kernel)];
-            grow_launch(counts, before, factor, walked);
+            grow_launch(&mut shared_state.counts[to_usize(kernel)], before, factor, walked);
         }
-        state.passed.add_growth(&now, &measured.readings, factor);
-        state.stretches += 1;
-        state.cycles += cycles;
-        self.shared_state.skipped += cycles;
-        self.shared_state.queue.bring_forward(cycles, Event::is_of_the_clock);
-        let after: Vec<f64> = self.app_ids().map(|app| self.issued_with(app, state)).collect();
-        self.pass_ipc_checks(after.iter().zip(before).map(|(after, before)| after - before));
+        if let Some(passed) = passed {
+            passed.add_growth(&now, &measured.readings, factor);
+        }
+        self.stretches += 1;
+        self.cycles += cycles;
+        shared_state.skipped += cycles;
+        shared_state.queue.bring_forward(cycles, Event::is_of_the_clock);
+        let after = course.all_issued().into_iter().zip(before);
+        course.plan_control.pass_ipc_checks(after.map(|(after, before)| after - before));
         Ok(())
-    }
-
-    /// Warp instructions of a CTA of a launch, in the mean so far.
-    fn per_cta(&self, kernel: u32) -> f64 {
-        let counts = &self.shared_state.counts[to_usize(kernel)];
-        to_f64(counts.warp_instructions) / to_f64(counts.ctas_started.max(1))
-    }
-
-    /// CTAs of a launch that may be walked through: a generation, at least one, is left to be
-    /// simulated.
-    fn spare_ctas(&self, kernel: u32) -> u64 {
-        let grid = &self.dispatcher.grids[to_usize(kernel)];
-        (grid.ctas - grid.started).saturating_sub(grid.resident().max(1))
-    }
-
-    fn app_ids(&self) -> impl Iterator<Item = AppId> + use<> {
-        (0..to_u16(self.apps.len())).map(AppId)
-    }
-
-    /// What an application has issued, while `state` is taken out.
-    fn issued_with(&self, app: AppId, state: &FastForward) -> f64 {
-        let passed = state.passed.stalls[app.index()].iter();
-        let passed: f64 = passed.map(|stalls| stalls[Cause::Issued as usize]).sum();
-        self.issued(app) + passed * f64::from(self.machine.sm.issue_width.max(1))
     }
 
     /// Walks through the CTAs that launches owe, in turn: the one that owes most goes first.
     fn walk_all(
         &mut self,
         launches: &[u32],
-        state: &mut FastForward,
+        course: &mut Course<'_, '_>,
     ) -> Result<Vec<Walked>, MachineError> {
         let owed: Vec<f64> =
-            launches.iter().map(|&kernel| state.owed[to_usize(kernel)].max(1.0)).collect();
+            launches.iter().map(|&kernel| self.owed[to_usize(kernel)].max(1.0)).collect();
         let mut walked = vec![Walked::default(); launches.len()];
         loop {
             let wants = |&place: &usize| {
                 let kernel = launches[place];
-                let half = self.per_cta(kernel) / 2.0;
-                state.owed[to_usize(kernel)] >= half && self.spare_ctas(kernel) > 0
+                let half = course.per_cta(kernel) / 2.0;
+                self.owed[to_usize(kernel)] >= half && course.spare_ctas(kernel) > 0
             };
-            let left = |&place: &usize| state.owed[to_usize(launches[place])] / owed[place];
+            let left = |&place: &usize| self.owed[to_usize(launches[place])] / owed[place];
             let places = (0..launches.len()).filter(wants);
             let Some(place) = places.max_by(|one, other| left(one).total_cmp(&left(other))) else {
                 return Ok(walked);
             };
-            let one = self.walk_next(launches[place], state)?;
-            state.owed[to_usize(launches[place])] -= to_f64(one.warps);
+            let one = self.walk_next(launches[place], course.hardware)?;
+            self.owed[to_usize(launches[place])] -= to_f64(one.warps);
             walked[place].ctas += one.ctas;
             walked[place].warps += one.warps;
             walked[place].threads += one.threads;
@@ -431,14 +425,19 @@ impl Gpu<'_> {
     }
 
     /// Walks through the next CTA of a launch.
-    fn walk_next(&mut self, kernel: u32, state: &mut FastForward) -> Result<Walked, MachineError> {
-        let touches = state.touches[to_usize(kernel)]
-            .get_or_insert_with(|| Touches::of(self.feed, kernel, &mut self.shared_state));
-        let grid = &mut self.dispatcher.grids[to_usize(kernel)];
+    fn walk_next(
+        &mut self,
+        kernel: u32,
+        hardware: &mut Hardware<'_>,
+    ) -> Result<Walked, MachineError> {
+        let Hardware { feed, dispatcher, shared_state, .. } = hardware;
+        let touches = self.touches[to_usize(kernel)]
+            .get_or_insert_with(|| Touches::of(*feed, kernel, shared_state));
+        let grid = &mut dispatcher.grids[to_usize(kernel)];
         let (ordinal, life) = (grid.next_new_cta(), grid.mean_life().unwrap_or(0));
         grid.retired += 1;
         grid.lives += life;
-        state.walker.walk(self.feed, (kernel, ordinal), touches, &mut self.shared_state)
+        self.walker.walk(*feed, (kernel, ordinal), touches, shared_state)
     }
 }
 

@@ -5,9 +5,9 @@ use crate::counters::{
     CacheCounts, KernelCounts, SmCounts, StallStack, Sums, TlbCounts, add_stalls,
 };
 use crate::dram::ChannelCounters;
-use crate::gpu::Gpu;
+use crate::gpu::hardware::Hardware;
 use crate::sm::Sm;
-use gpumodel_core::units::AppId;
+use gpumodel_core::units::{AppId, to_u16};
 
 /// The counters of SMs, slices and channels.
 #[derive(Clone, Debug, Default)]
@@ -22,21 +22,22 @@ pub(crate) struct Readings {
 
 impl Readings {
     /// What the machine has counted in simulated cycles.
-    pub(super) fn of(gpu: &Gpu<'_>) -> Self {
-        let ids = (0..gpu.apps.len()).map(|app| AppId(gpumodel_core::units::to_u16(app)));
-        let by_sm = |app: AppId| gpu.sms.iter().map(|sm| sm.stalls_of(app)).collect();
-        let memory = &gpu.shared_state.memory_system;
+    pub(crate) fn of(hardware: &Hardware<'_>) -> Self {
+        let Hardware { sms, shared_state, dispatcher, .. } = hardware;
+        let ids = (0..dispatcher.held.len()).map(|app| AppId(to_u16(app)));
+        let by_sm = |app: AppId| sms.iter().map(|sm| sm.stalls_of(app)).collect();
+        let memory = &shared_state.memory_system;
         Self {
             stalls: ids.map(by_sm).collect(),
-            sms: gpu.sms.iter().map(Sm::counts).collect(),
-            tlbs: gpu.sms.iter().filter_map(Sm::tlb_counts).collect(),
+            sms: sms.iter().map(Sm::counts).collect(),
+            tlbs: sms.iter().filter_map(Sm::tlb_counts).collect(),
             slices: memory.slice_counts(),
-            channels: memory.channel_counts(gpu.now()),
+            channels: memory.channel_counts(hardware.now()),
         }
     }
 
     /// The same counters at 0.
-    pub(super) fn zero(&self) -> Self {
+    pub(crate) fn zero(&self) -> Self {
         Self {
             stalls: self.stalls.iter().map(|sms| vec![StallStack::default(); sms.len()]).collect(),
             sms: vec![SmCounts::default(); self.sms.len()],
@@ -47,7 +48,7 @@ impl Readings {
     }
 
     /// Adds `factor` times what `now` has more than `before`.
-    pub(super) fn add_growth(&mut self, now: &Self, before: &Self, factor: f64) {
+    pub(crate) fn add_growth(&mut self, now: &Self, before: &Self, factor: f64) {
         let stalls = now.stalls.iter().flatten().zip(before.stalls.iter().flatten());
         for (own, (now, before)) in self.stalls.iter_mut().flatten().zip(stalls) {
             add_stalls(own, now, before, factor);
@@ -60,17 +61,19 @@ impl Readings {
         grow(&mut self.slices, &now.slices, &before.slices, factor);
         grow(&mut self.channels, &now.channels, &before.channels, factor);
     }
+
+    /// Adds those of the channels to `counts`.
+    pub(crate) fn add_channels_to(&self, counts: &mut [ChannelCounters]) {
+        for (own, more) in counts.iter_mut().zip(&self.channels) {
+            own.add_growth(more, &ChannelCounters::default(), 1.0);
+        }
+    }
 }
 
 fn grow<T: Sums>(own: &mut [T], now: &[T], before: &[T], factor: f64) {
     for (own, (now, before)) in own.iter_mut().zip(now.iter().zip(before)) {
         own.add_growth(now, before, factor);
     }
-}
-
-/// Adds all of `more`.
-pub(super) fn add_all<T: Sums + Default>(own: &mut [T], more: &[T]) {
-    own.iter_mut().zip(more).for_each(|(own, more)| own.add_growth(more, &T::default(), 1.0));
 }
 
 /// Lets the counts of a launch grow by `factor` times what they have more than `before`, except
