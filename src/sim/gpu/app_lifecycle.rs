@@ -7,6 +7,7 @@ use gpumodel_core::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_usize};
 use crate::gpu::Gpu;
 use crate::gpu::app::{Command, End, Load, State};
 use crate::gpu::event_queue::Event;
+use crate::gpu::hardware::Hardware;
 use crate::gpu::link::CopyInFlight;
 use crate::gpu::shared_state::SharedState;
 use crate::mmu::address_space;
@@ -151,7 +152,8 @@ impl Gpu<'_> {
         } else {
             self.hardware.machine.dispatch.kernel_retire_cycles
         };
-        let called = self.apps[app].free_since + self.launch_call_cycles(kernel, first);
+        let called = self.apps[app].free_since
+            + self.hardware.dispatcher.grids[to_usize(kernel)].call_cycles(first);
         (self.now() + gap).max(called)
     }
 
@@ -179,7 +181,9 @@ impl Gpu<'_> {
             return self.end(kernel);
         }
         self.hardware.dispatcher.begin(kernel);
-        self.launch_workers(kernel);
+        let Hardware { dispatcher, shared_state, .. } = &mut self.hardware;
+        let grid = &mut dispatcher.grids[to_usize(kernel)];
+        grid.launch_workers(&self.plan_control, shared_state.mmu.as_mut());
         self.hardware.dispatcher.ask(AppId(to_u16(app)), now, &mut self.hardware.shared_state);
         self.apps[app].begun_launches.push(kernel);
         self.plan_control.wake_on(&WakeOn::KernelBegin, Wake::KernelBegin(AppId(to_u16(app))));
@@ -207,16 +211,17 @@ impl Gpu<'_> {
             let kernel = departure.kernel();
             self.hardware.dispatcher.ask_after_departure(kernel, sm, now + 1);
             if let Departure::Asks { slot, .. } = departure {
-                self.next_task(sm, kernel, slot);
+                self.next_task(kernel, (sm, slot));
                 continue;
             }
             self.hardware.dispatcher.departed(sm, departure, &self.hardware.shared_state);
-            let grid = &self.hardware.dispatcher.grids[to_usize(kernel)];
+            let Hardware { dispatcher, shared_state, .. } = &mut self.hardware;
+            let grid = &mut dispatcher.grids[to_usize(kernel)];
             let stopped = self.apps[grid.app.index()].state == State::Finished;
             if grid.is_over() && !stopped {
                 self.end(kernel);
-            } else if grid.worker_pool.is_some() {
-                self.note_gone(kernel);
+            } else {
+                grid.note_gone(&self.plan_control, &mut shared_state.queue);
             }
         }
         self.departed = departed;
@@ -224,9 +229,31 @@ impl Gpu<'_> {
         self.hardware.dispatcher.schedule(&mut self.hardware.shared_state);
     }
 
+    /// A worker of a launch has done its task.
+    fn next_task(&mut self, kernel: u32, place: (usize, usize)) {
+        let Some(active_plan) = self.plan_control.active() else { return };
+        let (dispatcher, mut machine) = self.hardware.hand_out(active_plan);
+        let grid = &mut dispatcher.grids[to_usize(kernel)];
+        let app = grid.app;
+        match grid.next_task(kernel, place, &mut machine) {
+            Ok(true) => {
+                self.plan_control.wake_on(&WakeOn::LastTaskStarted, Wake::LastTaskStarted(app));
+            }
+            Ok(false) => {}
+            Err(error) => self.failed = Some(error),
+        }
+    }
+
+    /// Whether the application of a launch that has ended waits for a plan before it launches
+    /// again: the scheme answers to the launch's end.
+    fn asks_first(&self, kernel: u32) -> bool {
+        let asked = self.plan_control.wakes_on(&WakeOn::KernelEnd);
+        asked && self.hardware.dispatcher.grids[to_usize(kernel)].worker_pool.is_some()
+    }
+
     pub(crate) fn end(&mut self, kernel: u32) {
         self.close_launch(kernel);
-        self.close_worker_pool(kernel);
+        self.hardware.dispatcher.close_workers(kernel);
         let app = self.owner(kernel);
         self.apps[app].begun_launches.retain(|&begun| begun != kernel);
         self.apps[app].launches.ended(KernelId(kernel));

@@ -7,10 +7,10 @@
 use gpumodel_core::isa::ObjectStep;
 use gpumodel_core::units::Cycle;
 
-use crate::gpu::Gpu;
 use crate::gpu::event_queue::Event;
 use crate::gpu::shared_state::SharedState;
 use crate::slab::Slab;
+use crate::sm::Sm;
 
 /// Most CTAs of a cluster (CUDA C++ Programming Guide, thread block clusters: 16 where a kernel
 /// asks for it).
@@ -193,56 +193,45 @@ impl SharedState {
             self.queue.schedule(at, Event::ClusterCheck { cluster });
         }
     }
-}
-
-impl Gpu<'_> {
     /// The barrier of a cluster opens, for good where the cluster is broken.
-    pub(super) fn open_cluster(&mut self, number: u32) {
-        let cluster = self.hardware.shared_state.clusters.all.get_mut(number);
+    pub(crate) fn open_cluster(&mut self, number: u32, sms: &mut [Sm]) {
+        let cluster = self.clusters.all.get_mut(number);
         cluster.events -= 1;
         cluster.open = cluster.complete;
         let members = cluster.members;
         for (sm, slot) in members.into_iter().flatten() {
-            self.hardware.sms[usize::from(sm)]
-                .pass_cluster_barrier(slot, &mut self.hardware.shared_state);
+            sms[usize::from(sm)].pass_cluster_barrier(slot, self);
         }
-        self.hardware.shared_state.clusters.clear(number);
+        self.clusters.clear(number);
     }
 
     /// A message arrives.
-    pub(super) fn deliver(&mut self, message: u32) {
-        let Message { to, kind } = self.hardware.shared_state.clusters.messages.remove(message);
-        let cluster = self.hardware.shared_state.clusters.all.get_mut(to.cluster);
+    pub(crate) fn deliver(&mut self, message: u32, sms: &mut [Sm]) {
+        let Message { to, kind } = self.clusters.messages.remove(message);
+        let cluster = self.clusters.all.get_mut(to.cluster);
         cluster.messages -= 1;
         if let Some((sm, slot)) = cluster.members[usize::from(to.rank)] {
-            self.hardware.sms[usize::from(sm)].receive(
-                usize::from(slot),
-                kind,
-                &mut self.hardware.shared_state,
-            );
+            sms[usize::from(sm)].receive(usize::from(slot), kind, self);
         }
-        self.hardware.shared_state.clusters.clear(to.cluster);
+        self.clusters.clear(to.cluster);
     }
 
     /// Lets a cluster go on all of whose warps wait while nothing is on its way: the trace lacks
     /// what they wait for.
-    pub(super) fn check_cluster(&mut self, number: u32) {
-        let cluster = self.hardware.shared_state.clusters.all.get_mut(number);
+    pub(crate) fn on_cluster_check(&mut self, number: u32, sms: &mut [Sm]) {
+        let cluster = self.clusters.all.get_mut(number);
         cluster.events -= 1;
         cluster.checking = false;
         let quiet = cluster.events == 0 && cluster.messages == 0;
-        let members: Vec<(usize, usize)> = cluster
-            .members
-            .iter()
-            .flatten()
-            .map(|&(sm, slot)| (usize::from(sm), usize::from(slot)))
-            .collect();
-        if quiet && members.iter().all(|&(sm, slot)| self.hardware.sms[sm].stands_still(slot)) {
+        let members = cluster.members.iter().flatten();
+        let members: Vec<(usize, usize)> =
+            members.map(|&(sm, slot)| (usize::from(sm), usize::from(slot))).collect();
+        if quiet && members.iter().all(|&(sm, slot)| sms[sm].stands_still(slot)) {
             for (sm, slot) in members {
-                self.hardware.sms[sm].let_objects_go(slot, &mut self.hardware.shared_state);
+                sms[sm].let_objects_go(slot, self);
             }
         }
-        self.hardware.shared_state.clusters.clear(number);
+        self.clusters.clear(number);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::gpu::error::MachineError;
 use crate::gpu::event_queue::Event;
 use crate::gpu::feed::{Feed, Stream};
 use crate::gpu::grid::Grid;
-use crate::gpu::plan_control::ActivePlan;
+use crate::gpu::plan_control::{ActivePlan, PlanControl};
 use crate::gpu::shared_state::SharedState;
 use crate::gpu::workers::WorkerPool;
 use crate::sm::{Arrival, Departure, Saved, Sm};
@@ -454,6 +454,34 @@ impl Dispatcher {
         }
         if !self.active.contains(&kernel) {
             self.active.push(kernel);
+        }
+    }
+
+    /// A further instance of a launch may start its workers, where it still comes now.
+    pub(crate) fn restart_workers(
+        &mut self,
+        kernel: u32,
+        control: &PlanControl,
+        shared_state: &mut SharedState,
+    ) {
+        let now = shared_state.queue.now();
+        let grid = &mut self.grids[to_usize(kernel)];
+        if !grid.worker_pool.as_ref().is_some_and(|worker_pool| worker_pool.comes(now)) {
+            return;
+        }
+        grid.launch_workers(control, shared_state.mmu.as_mut());
+        let app = grid.app;
+        if !self.active.contains(&kernel) {
+            self.begin(kernel);
+        }
+        self.ask(app, now, shared_state);
+    }
+
+    /// No worker comes to a launch any more.
+    pub(crate) fn close_workers(&mut self, kernel: u32) {
+        if let Some(worker_pool) = &mut self.grids[to_usize(kernel)].worker_pool {
+            worker_pool.close();
+            self.active.retain(|&active| active != kernel);
         }
     }
 

@@ -2,10 +2,15 @@
 
 use crate::config::Machine;
 use gpumodel_core::isa::Launch;
-use gpumodel_core::units::{AppId, Cycle, Dim3, to_u32};
+use gpumodel_core::units::{AppId, Cycle, Dim3, KernelId, to_u32, to_usize};
 
 use crate::gpu::clusters::MOST_CTAS;
+use crate::gpu::dispatch::HandOut;
+use crate::gpu::error::MachineError;
+use crate::gpu::event_queue::{Event, EventQueue};
+use crate::gpu::plan_control::PlanControl;
 use crate::gpu::workers::WorkerPool;
+use crate::mmu::{Mmu, address_space};
 use crate::sm::Need;
 
 /// The order in which the CTAs of a launch with clusters start: cluster by cluster.
@@ -191,6 +196,86 @@ impl Grid {
     pub(crate) fn is_over(&self) -> bool {
         let stays = |worker_pool: &WorkerPool| self.resident() > 0 || worker_pool.expects();
         self.retired == self.ctas && !self.worker_pool.as_ref().is_some_and(stays)
+    }
+
+    /// Cycles that an application takes before it makes the launch, its first one or a later one.
+    pub(crate) fn call_cycles(&self, first: bool) -> Cycle {
+        self.worker_pool.as_ref().map_or(0, |worker_pool| worker_pool.call_cycles(first))
+    }
+
+    /// Launches an instance of its workers, where its CTAs are such.
+    pub(crate) fn launch_workers(&mut self, control: &PlanControl, mmu: Option<&mut Mmu>) {
+        let app = self.app;
+        let Some((worker_pool, quotas, (_, left))) = self.workers(control) else { return };
+        let (first, bytes) = worker_pool.launch(&quotas, left);
+        if let Some(mmu) = mmu {
+            mmu.copy_in(first ^ address_space::tag(app.0), bytes);
+        }
+    }
+
+    /// A new plan is in force: its workers may need a further instance.
+    pub(crate) fn follow(&mut self, control: &PlanControl, queue: &mut EventQueue<Event>) {
+        if let Some((worker_pool, quotas, rest)) = self.workers(control) {
+            worker_pool.follow(&quotas, rest, queue);
+        }
+    }
+
+    /// A worker has left: the launch may be made again on other SMs.
+    pub(crate) fn note_gone(&mut self, control: &PlanControl, queue: &mut EventQueue<Event>) {
+        if let Some((worker_pool, quotas, rest)) = self.workers(control) {
+            worker_pool.note_gone(&quotas, rest, queue);
+        }
+    }
+
+    /// Its workers, by SM how many of them the plan wants, how many are resident, and how many
+    /// blocks are left.
+    fn workers(
+        &mut self,
+        control: &PlanControl,
+    ) -> Option<(&mut WorkerPool, Vec<u32>, (u64, u64))> {
+        let rest = (self.resident(), self.left());
+        let worker_pool = self.worker_pool.as_mut()?;
+        let quotas = (0..self.on_sm.len()).map(|sm| control.quota(self.app, sm)).collect();
+        Some((worker_pool, quotas, rest))
+    }
+
+    /// The worker in a slot of an SM has done its task: it gets another one, or leaves. True
+    /// when it has got the last one. This is launch `kernel`.
+    ///
+    /// # Errors
+    /// When the source fails to open a block.
+    pub(crate) fn next_task(
+        &mut self,
+        kernel: u32,
+        (sm, slot): (usize, usize),
+        machine: &mut HandOut<'_>,
+    ) -> Result<bool, MachineError> {
+        let HandOut { feed, active_plan, sms, streams, shared_state } = machine;
+        let (left, quota) = (self.left(), active_plan.quota(self.app, sm));
+        let counts = &mut shared_state.counts[to_usize(kernel)];
+        let Some(duty) = sms[sm].duty(slot) else { return Ok(false) };
+        let done = std::mem::take(&mut duty.blocks);
+        let Some(worker_pool) = &mut self.worker_pool else { return Ok(false) };
+        self.retired += done;
+        worker_pool.out -= done;
+        counts.ctas_retired += done;
+        if left == 0 || worker_pool.sends_away(duty, quota) {
+            worker_pool.goes(sm, duty.number);
+            return Ok(false);
+        }
+        let blocks = worker_pool.task(left);
+        worker_pool.out += blocks;
+        counts.tasks += 1;
+        counts.ctas_started += blocks;
+        duty.blocks = blocks;
+        duty.tasks += 1;
+        for _ in 0..blocks {
+            streams.clear();
+            let opened = feed.open(KernelId(kernel), self.next_cta(), streams);
+            opened.map_err(MachineError::Feed)?;
+            sms[sm].hand(slot, streams);
+        }
+        Ok(left == blocks)
     }
 
     /// The launch restarts.

@@ -6,9 +6,10 @@ use gpumodel_core::units::{AppId, Cycle};
 use crate::config::Machine;
 use crate::counters::{Cause, StallStack, add_stalls};
 use crate::dram::ChannelCounters;
-use crate::gpu::dispatch::Dispatcher;
+use crate::gpu::dispatch::{Dispatcher, HandOut};
 use crate::gpu::fast_forward::Readings;
 use crate::gpu::feed::{Feed, Stream};
+use crate::gpu::plan_control::ActivePlan;
 use crate::gpu::shared_state::SharedState;
 use crate::sm::Sm;
 
@@ -23,7 +24,7 @@ pub(crate) struct Hardware<'a> {
     /// Counters of the stretches that were passed over; absent where every cycle is simulated.
     pub(crate) passed: Option<Box<Readings>>,
     /// Scratch for the streams of a CTA's warps.
-    pub(crate) streams: Vec<Stream>,
+    streams: Vec<Stream>,
 }
 
 impl<'a> Hardware<'a> {
@@ -48,6 +49,15 @@ impl<'a> Hardware<'a> {
     /// The present cycle of the run, with those that were passed over.
     pub(crate) fn elapsed(&self) -> Cycle {
         self.shared_state.elapsed()
+    }
+
+    /// The dispatcher, and what it needs to hand out CTAs under a plan.
+    pub(crate) fn hand_out<'h>(
+        &'h mut self,
+        active_plan: &'h ActivePlan,
+    ) -> (&'h mut Dispatcher, HandOut<'h>) {
+        let Self { feed, sms, shared_state, dispatcher, streams, .. } = self;
+        (dispatcher, HandOut { feed: *feed, active_plan, sms, streams, shared_state })
     }
 
     /// Accounts the slot-cycles of all SMs up to now.

@@ -28,14 +28,14 @@ use crate::counters::KernelCounts;
 use crate::gpu::app::Running;
 use crate::gpu::app_lifecycle::RunEnd;
 use crate::gpu::decision_counters::DecisionCounters;
-use crate::gpu::dispatch::{Dispatcher, HandOut};
+use crate::gpu::dispatch::Dispatcher;
 use crate::gpu::error::{LostArrival, MachineError};
 use crate::gpu::event_queue::{Event, EventQueue};
 use crate::gpu::fast_forward::{Course, FastForward, Readings};
 use crate::gpu::feed::Feed;
 use crate::gpu::grid::Grid;
 use crate::gpu::hardware::Hardware;
-use crate::gpu::outcome::Outcome;
+use crate::gpu::outcome::{Drain, Outcome};
 use crate::gpu::plan_control::PlanControl;
 use crate::gpu::reallocation::ChannelControl;
 use crate::gpu::setup::Setup;
@@ -224,6 +224,7 @@ impl<'a> Gpu<'a> {
 
     #[allow(clippy::too_many_lines, reason = "the one match over all events")]
     fn handle(&mut self, event: Event) -> Result<(), MachineError> {
+        let Hardware { sms, shared_state, dispatcher, .. } = &mut self.hardware;
         match event {
             Event::Scheduler { sm, scheduler } => {
                 self.on_sm(sm, |state, shared| state.on_scheduler(scheduler, shared));
@@ -232,9 +233,9 @@ impl<'a> Gpu<'a> {
             Event::LoadStore { sm } => self.on_sm(sm, Sm::on_load_store),
             Event::Fetch { sm } => self.on_sm(sm, Sm::on_fetch),
             Event::Reply { packet } => self.handle_reply(packet),
-            Event::ClusterOpen { cluster } => self.open_cluster(cluster),
-            Event::ClusterMessage { message } => self.deliver(message),
-            Event::ClusterCheck { cluster } => self.check_cluster(cluster),
+            Event::ClusterOpen { cluster } => shared_state.open_cluster(cluster, sms),
+            Event::ClusterMessage { message } => shared_state.deliver(message, sms),
+            Event::ClusterCheck { cluster } => shared_state.on_cluster_check(cluster, sms),
             Event::Memory(event) => {
                 self.on_memory(|memory, queue, counts| memory.on_event(event, queue, counts));
             }
@@ -253,9 +254,11 @@ impl<'a> Gpu<'a> {
             Event::Dispatch { group } => self.hand_out(group)?,
             Event::Launch { kernel } => self.launch(kernel),
             Event::Begin { kernel } => self.begin(kernel),
-            Event::Instance { kernel } => self.restart_workers(kernel),
+            Event::Instance { kernel } => {
+                dispatcher.restart_workers(kernel, &self.plan_control, shared_state);
+            }
             Event::Copied { copy } => self.on_control(true, |gpu| gpu.copy_ended(copy)),
-            Event::PageBrought { place } => self.hardware.shared_state.bring_page(place),
+            Event::PageBrought { place } => shared_state.bring_page(place),
             Event::Arrival { app } => self.on_control(true, |gpu| gpu.arrive(usize::from(app))),
             Event::Effect { plan } => self.on_control(self.is_latest(plan), Self::take_effect),
             Event::Alarm { plan } => self.on_control(self.is_latest(plan), Self::on_alarm),
@@ -313,14 +316,8 @@ impl<'a> Gpu<'a> {
     fn hand_out(&mut self, group: u16) -> Result<(), MachineError> {
         self.note_residency();
         let Some(active_plan) = self.plan_control.active() else { return Ok(()) };
-        let mut machine = HandOut {
-            feed: self.hardware.feed,
-            active_plan,
-            sms: &mut self.hardware.sms,
-            streams: &mut self.hardware.streams,
-            shared_state: &mut self.hardware.shared_state,
-        };
-        self.hardware.dispatcher.on_dispatch(group, &mut machine)?;
+        let (dispatcher, mut machine) = self.hardware.hand_out(active_plan);
+        dispatcher.on_dispatch(group, &mut machine)?;
         // A CTA without instructions retires as it comes.
         self.collect_all_departed();
         Ok(())
@@ -452,7 +449,9 @@ impl<'a> Gpu<'a> {
         let moved = (0..self.apps.len()).map(|app| self.moved(app)).collect();
         let cta_cycles =
             self.hardware.dispatcher.grids.iter().map(|grid| grid.cta_cycles(now)).collect();
-        self.drain();
+        if self.hardware.dispatcher.grids.iter().all(Grid::is_over) {
+            Drain::new(&mut self.hardware).run();
+        }
         let totals = self.hardware.shared_state.counts.clone();
         let Readings { sms, tlbs, slices, channels, .. } = self.hardware.readings();
         for (counts, first) in self.hardware.shared_state.counts.iter_mut().zip(self.first_runs) {

@@ -3,13 +3,16 @@
 
 use crate::counters::{CacheCounts, KernelCounts, SmCounts, TlbCounts};
 use crate::dram::ChannelCounters;
+use crate::gpu::PATIENCE;
 use crate::gpu::app::{AppMoved, AppOutcome};
 use crate::gpu::event_queue::{Event, MemoryEvent};
+use crate::gpu::hardware::Hardware;
+use crate::gpu::shared_state::SharedState;
 use crate::gpu::timeline::{CtaSpan, Residency, Sample};
-use crate::gpu::{Gpu, PATIENCE};
 use crate::interval::ProfileImage;
+use crate::sm::Sm;
 use crate::sm::hot::InstructionCounts;
-use gpumodel_core::units::Cycle;
+use gpumodel_core::units::{Cycle, to_u16};
 
 /// What a run leaves.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,31 +56,42 @@ pub struct Outcome {
     pub passed: u64,
 }
 
-impl Gpu<'_> {
-    /// Drains what is on its way, so that a launch has the same traffic whatever follows. A run
-    /// that cuts launches off stands as it is: what they have in flight is not theirs yet.
-    pub(super) fn drain(&mut self) {
-        if !self.hardware.dispatcher.grids.iter().all(|grid| grid.is_over()) {
-            return;
-        }
-        let end = self.now();
-        (0..self.hardware.sms.len()).for_each(|sm| self.send_evicted(sm));
-        while self.hardware.shared_state.is_draining() && self.now() - end < PATIENCE {
-            let Some(event) = self.hardware.shared_state.queue.next() else { break };
-            self.drain_event(event);
+/// What a run has on its way to memory at its end is drained, so that a launch has the same
+/// traffic whatever follows. A run that cuts launches off stands as it is: what they have in
+/// flight is not theirs yet.
+#[derive(Debug)]
+pub(crate) struct Drain<'d> {
+    sms: &'d mut [Sm],
+    shared_state: &'d mut SharedState,
+}
+
+impl<'d> Drain<'d> {
+    /// The drain of a run that is over.
+    pub(crate) fn new(hardware: &'d mut Hardware<'_>) -> Self {
+        let Hardware { sms, shared_state, .. } = hardware;
+        Self { sms, shared_state }
+    }
+
+    /// Runs until nothing is on its way.
+    pub(crate) fn run(mut self) {
+        let end = self.shared_state.queue.now();
+        (0..self.sms.len()).for_each(|sm| self.send_evicted(sm));
+        while self.shared_state.is_draining() && self.shared_state.queue.now() - end < PATIENCE {
+            let Some(event) = self.shared_state.queue.next() else { break };
+            self.on_event(event);
         }
     }
 
     /// Handles an event of the memory; SMs only send what their L1s have evicted.
-    fn drain_event(&mut self, event: Event) {
+    fn on_event(&mut self, event: Event) {
         match event {
-            Event::Memory(event) => self.drain_memory(event),
+            Event::Memory(event) => self.on_memory(event),
             Event::Reply { packet } => {
-                let now = self.now();
-                self.hardware.shared_state.memory_system.on_reply(packet, now);
+                let now = self.shared_state.queue.now();
+                self.shared_state.memory_system.on_reply(packet, now);
             }
             Event::LoadStore { sm } => self.send_evicted(usize::from(sm)),
-            Event::PageBrought { place } => self.hardware.shared_state.bring_page(place),
+            Event::PageBrought { place } => self.shared_state.bring_page(place),
             Event::Scheduler { .. }
             | Event::Wake { .. }
             | Event::Fetch { .. }
@@ -104,22 +118,20 @@ impl Gpu<'_> {
         }
     }
 
-    fn drain_memory(&mut self, event: MemoryEvent) {
-        let shared = &mut self.hardware.shared_state;
-        shared.memory_system.on_event(event, &mut shared.queue, &mut shared.counts);
-        let mut woken = std::mem::take(&mut self.woken);
-        self.hardware.shared_state.memory_system.take_woken(&mut woken);
-        for sm in woken.drain(..) {
+    fn on_memory(&mut self, event: MemoryEvent) {
+        let SharedState { queue, counts, memory_system, .. } = &mut *self.shared_state;
+        memory_system.on_event(event, queue, counts);
+        let mut woken = Vec::new();
+        memory_system.take_woken(&mut woken);
+        for sm in woken {
             self.send_evicted(usize::from(sm));
         }
-        self.woken = woken;
     }
 
     /// Lets an SM send what its L1 has evicted, now and when its port has room again.
     fn send_evicted(&mut self, sm: usize) {
-        if let Err(Some(at)) = self.hardware.sms[sm].send_evicted(&mut self.hardware.shared_state) {
-            let sm = gpumodel_core::units::to_u16(sm);
-            self.hardware.shared_state.queue.schedule(at, Event::LoadStore { sm });
+        if let Err(Some(at)) = self.sms[sm].send_evicted(self.shared_state) {
+            self.shared_state.queue.schedule(at, Event::LoadStore { sm: to_u16(sm) });
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::gpu::app::State;
 use crate::gpu::dispatch::Held;
 use crate::gpu::error::MachineError;
 use crate::gpu::event_queue::Event;
+use crate::gpu::hardware::Hardware;
 use crate::sm::{Bounds, Leave, Need, Sm};
 use gpumodel_core::contract::{
     DispatchOrder, Freed, Plan, Region, Share, TimeSlice, Vacate, Wake, WakeOn,
@@ -255,7 +256,11 @@ impl Gpu<'_> {
         self.pass_turn();
         self.follow_channels();
         self.vacate();
-        self.follow_with_workers();
+        let Hardware { dispatcher, shared_state, .. } = &mut self.hardware;
+        for &kernel in self.apps.iter().flat_map(|app| &app.begun_launches) {
+            let grid = &mut dispatcher.grids[to_usize(kernel)];
+            grid.follow(&self.plan_control, &mut shared_state.queue);
+        }
         (0..self.apps.len()).for_each(|app| self.next_commands(app));
         self.hardware.dispatcher.schedule(&mut self.hardware.shared_state);
     }

@@ -74,9 +74,8 @@ pub(crate) fn grids(
     let one = |(kernel, &app)| {
         let mut grid = grid(machine, app, program(kernel))?;
         if let Some(worker) = feed.worker(KernelId(to_u32(kernel))) {
-            let (fits, _) = grid.need.fits(machine);
-            let sms = usize::from(machine.dispatch.sms);
-            grid.worker_pool = Some(WorkerPool::new(Arc::clone(worker), fits, sms));
+            let (worker, (fits, _)) = (Arc::clone(worker), grid.need.fits(machine));
+            grid.worker_pool = Some(WorkerPool::new(worker, to_u32(kernel), fits, machine));
         }
         Ok(grid)
     };

@@ -7,13 +7,11 @@
 
 use std::sync::Arc;
 
-use gpumodel_core::contract::{Resize, Wake, WakeOn, Word};
-use gpumodel_core::units::{Cycle, KernelId, to_u64, to_usize};
+use gpumodel_core::contract::{Resize, Word};
+use gpumodel_core::units::{Cycle, to_u64};
 
-use crate::gpu::Gpu;
-use crate::gpu::error::MachineError;
-use crate::gpu::event_queue::Event;
-use crate::mmu::address_space;
+use crate::config::Machine;
+use crate::gpu::event_queue::{Event, EventQueue};
 use crate::sm::Duty;
 
 /// The immediate of the barrier at which a worker waits for its task: no trace has it.
@@ -114,6 +112,9 @@ const MAX_PER_SM: u32 = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct WorkerPool {
     pub(crate) worker: Arc<Worker>,
+    kernel: u32,
+    /// Cycles until a further instance comes.
+    instance_cycles: Cycle,
     /// Workers that one SM holds.
     fits: u32,
     /// By SM: places of launched instances that no worker has taken.
@@ -127,17 +128,24 @@ pub(crate) struct WorkerPool {
     /// All are to leave, for a launch on other SMs.
     retreats: bool,
     /// When the next instance comes, if one does.
-    pub(crate) coming: Option<Cycle>,
+    coming: Option<Cycle>,
     /// Blocks of tasks that workers have not done yet.
     pub(crate) out: u64,
 }
 
 impl WorkerPool {
-    /// An empty pool on `sms` SMs that hold `fits` workers each.
-    pub(crate) fn new(worker: Arc<Worker>, fits: u32, sms: usize) -> Self {
+    /// The empty pool of launch `kernel` on a machine whose SMs hold `fits` workers each.
+    pub(crate) fn new(worker: Arc<Worker>, kernel: u32, fits: u32, machine: &Machine) -> Self {
+        let sms = usize::from(machine.dispatch.sms);
         let (fits, none) = (fits.min(MAX_PER_SM), vec![0; sms]);
+        let instance_cycles = match worker.resize {
+            Resize::InPlace => machine.dispatch.kernel_launch_cycles,
+            Resize::Relaunch { cycles } => cycles,
+        };
         Self {
             worker,
+            kernel,
+            instance_cycles,
             fits,
             places: none.clone(),
             visits: none.clone(),
@@ -147,6 +155,24 @@ impl WorkerPool {
             coming: None,
             out: 0,
         }
+    }
+
+    /// Cycles that an application takes before it makes the launch, its first one or a later one.
+    pub(crate) fn call_cycles(&self, first: bool) -> Cycle {
+        let compile = if first { self.worker.compile_cycles } else { 0 };
+        self.worker.call_cycles + compile
+    }
+
+    /// Whether a further instance comes in this cycle.
+    pub(crate) fn comes(&self, now: Cycle) -> bool {
+        self.coming == Some(now)
+    }
+
+    /// Calls for a further instance.
+    fn call_instance(&mut self, queue: &mut EventQueue<Event>) {
+        let at = queue.now() + self.instance_cycles;
+        self.coming = Some(at);
+        queue.schedule(at, Event::Instance { kernel: self.kernel });
     }
 
     /// Whether a worker may come to an SM.
@@ -203,8 +229,9 @@ impl WorkerPool {
     }
 
     /// Launches an instance: workers up to the quotas, counting those that stay, but no more
-    /// than the `blocks` left make tasks.
-    pub(crate) fn launch(&mut self, quotas: &[u32], blocks: u64) {
+    /// than the `blocks` left make tasks. The host has written its words: they lie in memory,
+    /// at the first address and of the length that it returns.
+    pub(crate) fn launch(&mut self, quotas: &[u32], blocks: u64) -> (u64, u64) {
         self.coming = None;
         self.retreats = false;
         let wanted: Vec<u32> = quotas.iter().map(|&quota| quota.min(self.fits)).collect();
@@ -223,15 +250,25 @@ impl WorkerPool {
                 }
             }
         }
+        words(self.kernel)
     }
 
-    /// The plan has changed: whether an instance is to be launched while `resident` workers
-    /// and `blocks` blocks are left. Workers that have to leave find out at the end of
+    /// The plan has changed while `resident` workers and `blocks` blocks are left: calls for a
+    /// further instance where one is needed. Workers that have to leave find out at the end of
     /// their task.
-    pub(crate) fn follow(&mut self, quotas: &[u32], resident: u64, blocks: u64) -> bool {
-        if blocks == 0 || self.coming.is_some() {
-            return false;
+    pub(crate) fn follow(
+        &mut self,
+        quotas: &[u32],
+        (resident, blocks): (u64, u64),
+        queue: &mut EventQueue<Event>,
+    ) {
+        if blocks > 0 && self.coming.is_none() && self.needs_instance(quotas, resident) {
+            self.call_instance(queue);
         }
+    }
+
+    /// Whether the quotas of a plan that has come into force ask for an instance.
+    fn needs_instance(&mut self, quotas: &[u32], resident: u64) -> bool {
         let mut wanted = quotas.iter().map(|&quota| quota.min(self.fits)).enumerate();
         match self.worker.resize {
             Resize::InPlace => wanted.any(|(sm, wanted)| wanted > self.staying(sm, wanted)),
@@ -246,10 +283,18 @@ impl WorkerPool {
         }
     }
 
-    /// Whether the kernel is launched again: all that had to leave have left.
-    pub(crate) fn is_gone(&self, resident: u64, blocks: u64, shared: bool) -> bool {
+    /// Calls for the instance for which all workers that had to leave have left.
+    pub(crate) fn note_gone(
+        &mut self,
+        quotas: &[u32],
+        (resident, blocks): (u64, u64),
+        queue: &mut EventQueue<Event>,
+    ) {
+        let shared = quotas.iter().any(|&quota| quota > 0);
         let waits = self.coming.is_none() && blocks > 0 && shared;
-        self.retreats && resident == 0 && waits
+        if self.retreats && resident == 0 && waits {
+            self.call_instance(queue);
+        }
     }
 
     /// Whether a worker that asks for a task leaves instead, where the plan wants `quota`.
@@ -264,167 +309,5 @@ impl WorkerPool {
     /// Blocks of one task where `left` are left.
     pub(crate) fn task(&self, left: u64) -> u64 {
         to_u64(self.worker.task_blocks).min(left)
-    }
-}
-
-impl Gpu<'_> {
-    /// Cycles that an application takes before it launches `kernel`, its first one or
-    /// a later one.
-    pub(crate) fn launch_call_cycles(&self, kernel: u32, first: bool) -> Cycle {
-        let worker_pool = self.hardware.dispatcher.grids[to_usize(kernel)].worker_pool.as_ref();
-        worker_pool.map_or(0, |worker_pool| {
-            let compile = if first { worker_pool.worker.compile_cycles } else { 0 };
-            worker_pool.worker.call_cycles + compile
-        })
-    }
-
-    /// Whether the application of a launch that has ended waits for a plan before it launches
-    /// again: the scheme answers to the launch's end.
-    pub(crate) fn asks_first(&self, kernel: u32) -> bool {
-        let asked = self.plan_control.wakes_on(&WakeOn::KernelEnd);
-        asked && self.hardware.dispatcher.grids[to_usize(kernel)].worker_pool.is_some()
-    }
-
-    /// By SM: the workers of a launch that the plan wants.
-    fn quotas(&self, kernel: u32) -> Vec<u32> {
-        let app = self.hardware.dispatcher.grids[to_usize(kernel)].app;
-        (0..self.hardware.sms.len()).map(|sm| self.plan_control.quota(app, sm)).collect()
-    }
-
-    /// Launches an instance of a launch that runs as workers. Its words are in memory: the
-    /// host has written them.
-    pub(crate) fn launch_workers(&mut self, kernel: u32) {
-        let quotas = self.quotas(kernel);
-        let grid = &mut self.hardware.dispatcher.grids[to_usize(kernel)];
-        let left = grid.left();
-        let Some(worker_pool) = &mut grid.worker_pool else { return };
-        worker_pool.launch(&quotas, left);
-        if let Some(mmu) = &mut self.hardware.shared_state.mmu {
-            let (first, bytes) = words(kernel);
-            mmu.copy_in(first ^ address_space::tag(grid.app.0), bytes);
-        }
-    }
-
-    /// A further instance of a launch may start its workers.
-    pub(crate) fn restart_workers(&mut self, kernel: u32) {
-        let now = self.now();
-        let worker_pool = self.hardware.dispatcher.grids[to_usize(kernel)].worker_pool.as_ref();
-        if worker_pool.is_none_or(|worker_pool| worker_pool.coming != Some(now)) {
-            return;
-        }
-        self.launch_workers(kernel);
-        if !self.hardware.dispatcher.active.contains(&kernel) {
-            self.hardware.dispatcher.begin(kernel);
-        }
-        let app = self.hardware.dispatcher.grids[to_usize(kernel)].app;
-        self.hardware.dispatcher.ask(app, self.now(), &mut self.hardware.shared_state);
-        self.note_gone(kernel);
-    }
-
-    /// No worker comes to a launch any more.
-    pub(crate) fn close_worker_pool(&mut self, kernel: u32) {
-        if let Some(worker_pool) = &mut self.hardware.dispatcher.grids[to_usize(kernel)].worker_pool
-        {
-            worker_pool.close();
-            self.hardware.dispatcher.active.retain(|&active| active != kernel);
-        }
-    }
-
-    /// A new plan is in force: launches of further instances, or those on other SMs.
-    pub(crate) fn follow_with_workers(&mut self) {
-        for app in 0..self.apps.len() {
-            for place in 0..self.apps[app].begun_launches.len() {
-                let kernel = self.apps[app].begun_launches[place];
-                let quotas = self.quotas(kernel);
-                let grid = &mut self.hardware.dispatcher.grids[to_usize(kernel)];
-                let (resident, left) = (grid.resident(), grid.left());
-                let Some(worker_pool) = &mut grid.worker_pool else { continue };
-                if worker_pool.follow(&quotas, resident, left) {
-                    self.schedule_instance(kernel);
-                }
-            }
-        }
-    }
-
-    fn schedule_instance(&mut self, kernel: u32) {
-        let now = self.now();
-        let Some(worker_pool) = &mut self.hardware.dispatcher.grids[to_usize(kernel)].worker_pool
-        else {
-            return;
-        };
-        let latency = match worker_pool.worker.resize {
-            Resize::InPlace => self.hardware.machine.dispatch.kernel_launch_cycles,
-            Resize::Relaunch { cycles } => cycles,
-        };
-        let at = now + latency;
-        worker_pool.coming = Some(at);
-        self.hardware.shared_state.queue.schedule(at, Event::Instance { kernel });
-    }
-
-    /// Launches a kernel again whose workers have all left for that.
-    pub(crate) fn note_gone(&mut self, kernel: u32) {
-        let shared = self.quotas(kernel).iter().any(|&quota| quota > 0);
-        let grid = &self.hardware.dispatcher.grids[to_usize(kernel)];
-        let (resident, left) = (grid.resident(), grid.left());
-        if grid
-            .worker_pool
-            .as_ref()
-            .is_some_and(|worker_pool| worker_pool.is_gone(resident, left, shared))
-        {
-            self.schedule_instance(kernel);
-        }
-    }
-
-    /// A worker has done its task: it gets another one or leaves.
-    pub(crate) fn next_task(&mut self, sm: usize, kernel: u32, slot: usize) {
-        let Some(duty) = self.hardware.sms[sm].duty(slot) else { return };
-        let done = std::mem::take(&mut duty.blocks);
-        let asks = *duty;
-        let grid = &mut self.hardware.dispatcher.grids[to_usize(kernel)];
-        let (app, left) = (grid.app, grid.left());
-        let quota = self.plan_control.quota(app, sm);
-        let Some(worker_pool) = &mut grid.worker_pool else { return };
-        grid.retired += done;
-        worker_pool.out -= done;
-        self.hardware.shared_state.counts[to_usize(kernel)].ctas_retired += done;
-        if left == 0 || worker_pool.sends_away(&asks, quota) {
-            worker_pool.goes(sm, asks.number);
-            return;
-        }
-        let blocks = worker_pool.task(left);
-        worker_pool.out += blocks;
-        let counts = &mut self.hardware.shared_state.counts[to_usize(kernel)];
-        counts.tasks += 1;
-        counts.ctas_started += blocks;
-        if let Some(duty) = self.hardware.sms[sm].duty(slot) {
-            duty.blocks = blocks;
-            duty.tasks += 1;
-        }
-        if let Err(error) = self.hand_blocks(sm, kernel, slot, blocks) {
-            self.failed = Some(error);
-        }
-        if left == blocks {
-            self.plan_control.wake_on(&WakeOn::LastTaskStarted, Wake::LastTaskStarted(app));
-        }
-    }
-
-    fn hand_blocks(
-        &mut self,
-        sm: usize,
-        kernel: u32,
-        slot: usize,
-        blocks: u64,
-    ) -> Result<(), MachineError> {
-        for _ in 0..blocks {
-            self.hardware.streams.clear();
-            let ordinal = self.hardware.dispatcher.grids[to_usize(kernel)].next_cta();
-            let streams = &mut self.hardware.streams;
-            self.hardware
-                .feed
-                .open(KernelId(kernel), ordinal, streams)
-                .map_err(MachineError::Feed)?;
-            self.hardware.sms[sm].hand(slot, streams);
-        }
-        Ok(())
     }
 }
