@@ -312,9 +312,6 @@ pub(crate) struct Running {
     pub(crate) vacating_since: Option<Cycle>,
     /// Cycles during which it held more than its share, up to when it last did not.
     pub(crate) vacated_cycles: Cycle,
-    /// Cycles during which its SMs rested as channels changed hands, up to when they
-    /// last went on.
-    pub(crate) rested_cycles: Cycle,
     /// Its outcome stands: what it does further is not reported.
     pub(crate) reported: bool,
 }
@@ -338,7 +335,6 @@ impl Running {
             begun_launches: Vec::new(),
             vacating_since: None,
             vacated_cycles: 0,
-            rested_cycles: 0,
             reported,
         }
     }

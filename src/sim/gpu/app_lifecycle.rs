@@ -334,8 +334,8 @@ impl Gpu<'_> {
         let progress = self.hardware.progress(AppId(to_u16(app)));
         let (memory, vacating) =
             (self.hardware.shared_state.memory_of(app), self.apps[app].vacating_cycles(self.now()));
-        let resting = self.resting_cycles(app);
         let now = self.now();
+        let resting = self.channels.resting_cycles(app, now);
         let link = self.hardware.shared_state.link.as_ref().map(|link| link.used(app, now));
         let elapsed = self.elapsed();
         let passed = self.fast_forward.as_ref().map(|state| state.passed(app, elapsed));

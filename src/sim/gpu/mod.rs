@@ -25,7 +25,7 @@ use gpumodel_core::contract::{Plan, View, Wake};
 use gpumodel_core::units::{Cycle, KernelId};
 
 use crate::counters::KernelCounts;
-use crate::gpu::app::Running;
+use crate::gpu::app::{AppMoved, Running};
 use crate::gpu::app_lifecycle::RunEnd;
 use crate::gpu::decision_counters::DecisionCounters;
 use crate::gpu::dispatch::Dispatcher;
@@ -112,7 +112,7 @@ impl<'a> Gpu<'a> {
             run_end: RunEnd::new(end, &apps),
             apps: apps.into_iter().map(|load| Running::new(load, machine)).collect(),
             plan_control: PlanControl::default(),
-            channels: ChannelControl::default(),
+            channels: ChannelControl::new(machine, count),
             timeline: Timeline::new(),
             fast_forward: None,
             residency: (count > 1).then(|| ResidencyRecorder::new(count, sms)),
@@ -208,7 +208,7 @@ impl<'a> Gpu<'a> {
 
     /// The view for a scheme; its counters restart from here.
     fn view(&mut self, wake: Wake) -> View {
-        let control = (&self.plan_control, &self.channel_owners()[..]);
+        let control = (&self.plan_control, self.channels.owners());
         self.decision_counters.view(wake, &self.apps, control, &mut self.hardware)
     }
 
@@ -298,7 +298,7 @@ impl<'a> Gpu<'a> {
         self.hardware.sms[usize::from(packet.sm)].on_reply(&packet, done, shared_state);
         self.collect_departed(usize::from(packet.sm));
         if self.channels.is_changing() {
-            self.note_quiet(usize::from(packet.sm));
+            self.channels.note_quiet(usize::from(packet.sm), &mut self.hardware);
         }
     }
 
@@ -339,7 +339,11 @@ impl<'a> Gpu<'a> {
         }
         self.woken = woken;
         self.woken.clear();
-        self.note_written();
+        #[cfg(test)]
+        self.hardware.shared_state.check_written();
+        if self.channels.is_flushing() {
+            self.channels.go_on_at_rest(&mut self.hardware);
+        }
     }
 
     /// Lets the MMU act, where the machine translates; SMs then get the pages that are known.
@@ -478,6 +482,16 @@ impl<'a> Gpu<'a> {
             hot: self.hardware.shared_state.hot.map_or_else(Vec::new, |hot| hot.into_launches()),
             passed: self.hardware.shared_state.memory_system.passed,
         })
+    }
+
+    /// What an application's changes have cost so far.
+    fn moved(&self, app: usize) -> AppMoved {
+        let memory = self.hardware.shared_state.memory_of(app);
+        AppMoved {
+            pages: memory.pages_moved,
+            moving_cycles: memory.moving_cycles,
+            vacating_cycles: self.apps[app].vacating_cycles(self.now()),
+        }
     }
 
     /// Each CTA has been started and retired once, is under way, or was dropped.

@@ -10,6 +10,7 @@ use crate::gpu::dispatch::Held;
 use crate::gpu::error::MachineError;
 use crate::gpu::event_queue::Event;
 use crate::gpu::hardware::Hardware;
+use crate::gpu::reallocation::refuse_unowned;
 use crate::sm::{Bounds, Leave, Need, Sm};
 use gpumodel_core::contract::{
     DispatchOrder, Freed, Plan, Region, Share, TimeSlice, Vacate, Wake, WakeOn,
@@ -223,7 +224,7 @@ impl Gpu<'_> {
     /// # Errors
     /// [`MachineError::Unsupported`] when the plan asks for what the machine lacks.
     pub fn follow(&mut self, plan: Plan) -> Result<(), MachineError> {
-        self.refuse_unowned(&plan)?;
+        refuse_unowned(&plan, &self.hardware)?;
         let control = &mut self.plan_control;
         control.latest += 1;
         let delay = plan.delay();
@@ -254,7 +255,9 @@ impl Gpu<'_> {
         self.plan_control.active = Some(active);
         self.mark_ipc();
         self.pass_turn();
-        self.follow_channels();
+        if let Some(plan) = self.plan_control.plan() {
+            self.channels.follow(plan, &mut self.hardware);
+        }
         self.vacate();
         let Hardware { dispatcher, shared_state, .. } = &mut self.hardware;
         for &kernel in self.apps.iter().flat_map(|app| &app.begun_launches) {

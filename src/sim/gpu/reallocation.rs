@@ -10,23 +10,20 @@
 use gpumodel_core::contract::Plan;
 use gpumodel_core::units::{AppId, Cycle, to_u16, to_u32, to_usize};
 
-use crate::gpu::Gpu;
-use crate::gpu::app::AppMoved;
+use crate::config::Machine;
 use crate::gpu::error::MachineError;
+use crate::gpu::hardware::Hardware;
+use crate::mmu::Mmu;
+use crate::sm::Sm;
 
 /// Which application owns each memory channel, and the change of owners under way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ChannelControl {
-    /// Owners under the plan in force; empty before the first.
+    /// Owners under the plan in force.
     owners: Vec<Option<AppId>>,
     change: Option<Reallocation>,
-}
-
-impl ChannelControl {
-    /// True while SMs come to rest before channels change hands.
-    pub(crate) fn is_changing(&self) -> bool {
-        self.change.is_some()
-    }
+    /// By application: cycles during which its SMs rested, up to when they last went on.
+    rested: Vec<Cycle>,
 }
 
 /// A change of owners for which SMs come to rest.
@@ -48,41 +45,57 @@ struct Reallocation {
 /// without pause can hold up the last of them.
 const MAX_FLUSH_CYCLES: Cycle = 1 << 16;
 
-impl Gpu<'_> {
-    /// Refuses plans that give channels away on a machine where none can be owned.
-    pub(crate) fn refuse_unowned(&self, plan: &Plan) -> Result<(), MachineError> {
-        let owns =
-            self.hardware.shared_state.mmu.as_ref().is_some_and(crate::mmu::Mmu::owns_channels);
-        if !plan.instances().is_empty()
-            && (self.hardware.machine.mig.is_none() || self.hardware.shared_state.mmu.is_some())
-        {
-            return Err(MachineError::Unsupported("memory slices for one application alone"));
+/// Refuses plans that give channels away on a machine where none can be owned.
+pub(crate) fn refuse_unowned(plan: &Plan, hardware: &Hardware<'_>) -> Result<(), MachineError> {
+    let Hardware { machine, shared_state, .. } = hardware;
+    let owns = shared_state.mmu.as_ref().is_some_and(Mmu::owns_channels);
+    if !plan.instances().is_empty() && (machine.mig.is_none() || shared_state.mmu.is_some()) {
+        return Err(MachineError::Unsupported("memory slices for one application alone"));
+    }
+    let ideal = machine.translation.as_ref().is_some_and(|spec| spec.ideal);
+    match plan.channels().is_empty() {
+        true => Ok(()),
+        false if !owns => {
+            Err(MachineError::Unsupported("memory channels for one application alone"))
         }
-        let ideal = self.hardware.machine.translation.as_ref().is_some_and(|spec| spec.ideal);
-        match plan.channels().is_empty() {
-            true => Ok(()),
-            false if !owns => {
-                Err(MachineError::Unsupported("memory channels for one application alone"))
-            }
-            false if ideal && !plan.migration().stays() => Err(MachineError::Unsupported(
-                "pages that follow their channels without TLBs that tell",
-            )),
-            false => Ok(()),
-        }
+        false if ideal && !plan.migration().stays() => Err(MachineError::Unsupported(
+            "pages that follow their channels without TLBs that tell",
+        )),
+        false => Ok(()),
+    }
+}
+
+impl ChannelControl {
+    /// No channel of `machine` is owned by any of `apps` applications.
+    pub(crate) fn new(machine: &Machine, apps: usize) -> Self {
+        let owners = vec![None; to_usize(machine.dram.channels)];
+        Self { owners, change: None, rested: vec![0; apps] }
     }
 
-    /// Lets applications have the memory slices and channels of the plan in force.
-    pub(crate) fn follow_channels(&mut self) {
-        if let (Some(plan), Some(mig)) = (self.plan_control.plan(), &self.hardware.machine.mig) {
-            self.hardware.shared_state.memory_system.divide(plan.instances(), mig.memory_slices);
+    /// Owner of each memory channel under the plan in force.
+    pub(crate) fn owners(&self) -> &[Option<AppId>] {
+        &self.owners
+    }
+
+    /// True while SMs come to rest before channels change hands.
+    pub(crate) fn is_changing(&self) -> bool {
+        self.change.is_some()
+    }
+
+    /// True while flushed lines are being written before channels change hands.
+    pub(crate) fn is_flushing(&self) -> bool {
+        self.change.as_ref().is_some_and(|rest| rest.flushed.is_some())
+    }
+
+    /// Lets applications have the memory slices and channels of a plan that comes into force.
+    pub(crate) fn follow(&mut self, plan: &Plan, hardware: &mut Hardware<'_>) {
+        let Hardware { machine, shared_state, .. } = hardware;
+        if let Some(mig) = &machine.mig {
+            shared_state.memory_system.divide(plan.instances(), mig.memory_slices);
         }
-        let (Some(plan), Some(mmu)) =
-            (self.plan_control.plan(), &mut self.hardware.shared_state.mmu)
-        else {
-            return;
-        };
+        let Some(mmu) = &mut shared_state.mmu else { return };
         let (mut apps, mut channels) = (Vec::new(), Vec::new());
-        for app in 0..self.apps.len() {
+        for app in 0..self.rested.len() {
             let own: &[u32] = plan.channels().get(app).map_or(&[], Vec::as_slice);
             if own.is_empty() && !plan.channels().is_empty() {
                 continue;
@@ -92,27 +105,41 @@ impl Gpu<'_> {
                 channels.extend(before.iter().chain(own).map(|&channel| (channel, app)));
             }
         }
-        let moves = !plan.migration().stays();
-        let owners = self.channel_owners();
-        let owners = std::mem::replace(&mut self.channels.owners, owners);
-        if apps.is_empty() || !moves {
+        let before = self.change_owners(plan);
+        if apps.is_empty() || plan.migration().stays() {
             return;
         }
         for (channel, app) in &mut channels {
             // Without an owner before: what is dirty there counts as the new owner's.
-            let before = owners.get(to_usize(*channel)).copied().flatten();
-            *app = before.map_or(*app, AppId::index);
+            *app = before[to_usize(*channel)].map_or(*app, AppId::index);
         }
         channels.sort_by_key(|&(channel, _)| channel);
         channels.dedup_by_key(|(channel, _)| *channel);
-        self.come_to_rest(apps, channels);
+        self.come_to_rest(apps, channels, hardware);
     }
 
-    fn come_to_rest(&mut self, apps: Vec<usize>, channels: Vec<(u32, usize)>) {
-        self.hardware.sms.iter_mut().for_each(crate::sm::Sm::forget_pages);
-        self.hardware.shared_state.mmu.iter_mut().for_each(crate::mmu::Mmu::hold_moves);
-        let mut rest = self.channels.change.take().unwrap_or_default();
-        let now = self.now();
+    /// Notes the owners under a plan; returns those before.
+    fn change_owners(&mut self, plan: &Plan) -> Vec<Option<AppId>> {
+        let mut owners = vec![None; self.owners.len()];
+        for (app, list) in plan.channels().iter().enumerate() {
+            for &channel in list {
+                owners[to_usize(channel)] = Some(AppId(to_u16(app)));
+            }
+        }
+        std::mem::replace(&mut self.owners, owners)
+    }
+
+    fn come_to_rest(
+        &mut self,
+        apps: Vec<usize>,
+        channels: Vec<(u32, usize)>,
+        hardware: &mut Hardware<'_>,
+    ) {
+        let now = hardware.now();
+        let Hardware { sms, shared_state, dispatcher, .. } = hardware;
+        sms.iter_mut().for_each(Sm::forget_pages);
+        shared_state.mmu.iter_mut().for_each(Mmu::hold_moves);
+        let mut rest = self.change.take().unwrap_or_default();
         for app in apps {
             if !rest.apps.iter().any(|&(other, _)| other == app) {
                 rest.apps.push((app, now));
@@ -120,99 +147,62 @@ impl Gpu<'_> {
         }
         rest.channels.extend(channels);
         rest.flushed = None;
-        for sm in 0..self.hardware.sms.len() {
-            let held = |&app: &usize| self.hardware.dispatcher.held[app][sm].ctas > 0;
+        for (sm, state) in sms.iter_mut().enumerate() {
+            let held = |&app: &usize| dispatcher.held[app][sm].ctas > 0;
             let known = rest.sms.iter().any(|&(other, _)| other == sm);
             if !known && rest.apps.iter().map(|(app, _)| app).any(held) {
-                rest.sms.push((sm, self.hardware.sms[sm].rest()));
+                rest.sms.push((sm, state.rest()));
             }
         }
-        self.channels.change = Some(rest);
-        self.go_on_at_rest();
+        self.change = Some(rest);
+        self.go_on_at_rest(hardware);
     }
 
     /// An SM may have come to rest.
-    pub(crate) fn note_quiet(&mut self, sm: usize) {
-        let Some(rest) = &mut self.channels.change else { return };
-        let quiet = self.hardware.sms[sm].is_quiet();
+    pub(crate) fn note_quiet(&mut self, sm: usize, hardware: &mut Hardware<'_>) {
+        let Some(rest) = &mut self.change else { return };
+        let quiet = hardware.sms[sm].is_quiet();
         let Some(place) = rest.sms.iter_mut().find(|(other, _)| *other == sm) else { return };
         place.1 |= quiet;
-        self.go_on_at_rest();
-    }
-
-    /// Channels have written something.
-    pub(crate) fn note_written(&mut self) {
-        #[cfg(test)]
-        self.hardware.shared_state.check_written();
-        if self.channels.change.as_ref().is_some_and(|rest| rest.flushed.is_some()) {
-            self.go_on_at_rest();
-        }
+        self.go_on_at_rest(hardware);
     }
 
     /// When all SMs concerned rest, caches are flushed; when that is written, the SMs go
     /// on.
-    fn go_on_at_rest(&mut self) {
+    pub(crate) fn go_on_at_rest(&mut self, hardware: &mut Hardware<'_>) {
         let all = |rest: &Reallocation| rest.sms.iter().all(|&(_, quiet)| quiet);
-        let Some(mut rest) = self.channels.change.take_if(|rest| all(rest)) else { return };
-        let now = self.now();
+        let Some(mut rest) = self.change.take_if(|rest| all(rest)) else { return };
+        let now = hardware.now();
+        let Hardware { sms, shared_state, dispatcher, .. } = hardware;
         if rest.flushed.is_none() {
-            let first = |app| {
-                to_u32(self.hardware.dispatcher.kernels_of(app).first().copied().unwrap_or(0))
-            };
+            let first = |app| to_u32(dispatcher.kernels_of(app).first().copied().unwrap_or(0));
             let of = |&(channel, app): &(u32, usize)| (channel, first(app));
             let channels: Vec<(u32, u32)> = rest.channels.iter().map(of).collect();
-            self.hardware
-                .shared_state
-                .memory_system
-                .flush(&channels, &mut self.hardware.shared_state.queue);
+            shared_state.memory_system.flush(&channels, &mut shared_state.queue);
         }
         let since = *rest.flushed.get_or_insert(now);
-        let flushing = |&(channel, _): &(u32, usize)| {
-            self.hardware.shared_state.memory_system.is_flushing(channel)
-        };
+        let flushing =
+            |&(channel, _): &(u32, usize)| shared_state.memory_system.is_flushing(channel);
         if rest.channels.iter().any(flushing) && now - since < MAX_FLUSH_CYCLES {
-            self.channels.change = Some(rest);
+            self.change = Some(rest);
             return;
         }
-        if let Some(mmu) = &mut self.hardware.shared_state.mmu {
-            mmu.resume_moves(&mut self.hardware.shared_state.queue);
+        if let Some(mmu) = &mut shared_state.mmu {
+            mmu.resume_moves(&mut shared_state.queue);
         }
         for &(sm, _) in &rest.sms {
-            self.hardware.sms[sm].ask_again(&mut self.hardware.shared_state);
+            sms[sm].ask_again(shared_state);
         }
         for &(app, since) in &rest.apps {
-            self.apps[app].rested_cycles += now - since;
+            self.rested[app] += now - since;
         }
     }
 
-    /// Cycles so far during which the SMs of an application asked for nothing, as
+    /// Cycles up to `now` during which the SMs of an application asked for nothing, as
     /// channels changed hands.
-    pub(crate) fn resting_cycles(&self, app: usize) -> Cycle {
-        let mut open = self.channels.change.iter().flat_map(|rest| &rest.apps);
+    pub(crate) fn resting_cycles(&self, app: usize, now: Cycle) -> Cycle {
+        let mut open = self.change.iter().flat_map(|rest| &rest.apps);
         let since = open.find(|&&(other, _)| other == app);
-        let now = self.now();
-        self.apps[app].rested_cycles + since.map_or(0, |&(_, since)| now - since)
-    }
-
-    /// What an application's changes have cost so far.
-    pub(crate) fn moved(&self, app: usize) -> AppMoved {
-        let memory = self.hardware.shared_state.memory_of(app);
-        AppMoved {
-            pages: memory.pages_moved,
-            moving_cycles: memory.moving_cycles,
-            vacating_cycles: self.apps[app].vacating_cycles(self.now()),
-        }
-    }
-
-    /// Owner of each memory channel under the plan in force.
-    pub(crate) fn channel_owners(&self) -> Vec<Option<AppId>> {
-        let mut owners = vec![None; to_usize(self.hardware.machine.dram.channels)];
-        let lists = self.plan_control.plan().map_or(&[][..], Plan::channels);
-        for (app, list) in lists.iter().enumerate() {
-            for &channel in list {
-                owners[to_usize(channel)] = Some(AppId(to_u16(app)));
-            }
-        }
-        owners
+        self.rested[app] + since.map_or(0, |&(_, since)| now - since)
     }
 }
