@@ -1,16 +1,14 @@
 //! The lifecycle of applications: they arrive, launch, end, restart, or are stopped.
 
-use gpumodel_core::contract::{Freed, Wake, WakeOn};
-use gpumodel_core::memory_copy::{CopyDirection, MemoryCopy};
+use gpumodel_core::contract::{Wake, WakeOn};
 use gpumodel_core::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_usize};
 
 use crate::gpu::Gpu;
-use crate::gpu::app::{Command, End, Load, State};
+use crate::gpu::app::{AppOutcome, Command, End, Load, Running, State};
 use crate::gpu::event_queue::Event;
 use crate::gpu::hardware::Hardware;
 use crate::gpu::link::CopyInFlight;
-use crate::gpu::shared_state::SharedState;
-use crate::mmu::address_space;
+use crate::gpu::plan_control::MIN_CHECK_CYCLES;
 use crate::sm::{Departure, Leave};
 
 /// Runs of one application after which another that has not begun counts as starved.
@@ -35,6 +33,39 @@ impl RunEnd {
         let open = apps.iter().filter(|load| !load.absent).count();
         Self { end, begun: false, open, over: false, starved: None }
     }
+
+    /// The outcome of one more application stands.
+    fn note_reported(&mut self, finished: bool) {
+        self.open -= 1;
+        self.over |= self.open == 0 || (finished && self.end.first);
+    }
+
+    /// Ends the run when application `app` restarts again and again while another active one
+    /// never gets to its first instruction; not where they have it in `turns`.
+    fn check_for_starved(
+        &mut self,
+        app: usize,
+        apps: &mut [Running],
+        turns: bool,
+        hardware: &mut Hardware<'_>,
+    ) {
+        let runs = apps[app].outcome.runs;
+        if apps.iter().any(|other| !other.reported && other.launches.is_copying()) {
+            apps[app].runs_beside_copies = runs;
+        }
+        let runs = runs - apps[app].runs_beside_copies;
+        if runs < RUNS_OF_OTHERS || self.end.at.is_some() || turns {
+            return;
+        }
+        hardware.account_stalls();
+        let mut others = (0..to_u16(apps.len())).map(AppId).zip(apps);
+        let starved = others.find(|(other, app)| {
+            let waits = app.state == State::Active && !app.reported;
+            waits && hardware.progress(*other) <= 0.0
+        });
+        self.starved = starved.map(|(other, _)| other);
+        self.over |= self.starved.is_some();
+    }
 }
 
 impl Gpu<'_> {
@@ -51,11 +82,12 @@ impl Gpu<'_> {
                     .schedule(at, Event::Arrival { app: to_u16(app) }),
             }
         }
+        let queue = &mut self.hardware.shared_state.queue;
         if let Some(at) = self.run_end.end.at {
-            self.hardware.shared_state.queue.schedule(at, Event::End);
+            queue.schedule(at, Event::End);
         }
         if self.apps.iter().any(|app| app.load.target.is_some()) {
-            self.hardware.shared_state.queue.schedule(self.next_target_check(), Event::TargetCheck);
+            self.schedule_target_check();
         }
     }
 
@@ -84,7 +116,9 @@ impl Gpu<'_> {
         let restarts = self.apps[app].begun;
         while let Some(command) = self.apps[app].launches.next() {
             match command {
-                Command::Copy(copy) => self.begin_copy(app, copy),
+                Command::Copy(copy) => {
+                    self.hardware.begin_copy(app, copy, &self.apps[app].launches);
+                }
                 Command::Launch { kernel, .. } => {
                     self.apps[app].begun = true;
                     let at = self.launch_cycle(app, kernel.0, !restarts);
@@ -100,47 +134,17 @@ impl Gpu<'_> {
         }
     }
 
-    /// A copy begins; where copies take no time it is over too.
-    fn begin_copy(&mut self, app: usize, copy: MemoryCopy) {
-        let SharedState { link, queue, .. } = &mut self.hardware.shared_state;
-        match link.as_mut().filter(|link| link.times_copies) {
-            Some(link) => {
-                let number = self.apps[app].launches.last_copy();
-                link.begin(CopyInFlight { app, number, copy }, queue);
-            }
-            None => self.copy_in(app, copy),
-        }
-    }
-
     /// A copy has ended: what waited for it goes on.
     pub(crate) fn copy_ended(&mut self, copy: u32) {
         let now = self.now();
         let Some(link) = &mut self.hardware.shared_state.link else { return };
         let CopyInFlight { app, number, copy } = link.end(copy, now);
-        self.copy_in(app, copy);
+        self.hardware.copy_in(app, copy);
         if self.apps[app].state == State::Active {
             self.apps[app].launches.copied(number);
             self.apps[app].after_copy = true;
             self.next_commands(app);
             self.apps[app].after_copy = false;
-        }
-    }
-
-    /// A copy has put its data into memory: its pages exist then, and on some machines the L2
-    /// has its data.
-    fn copy_in(&mut self, app: usize, copy: MemoryCopy) {
-        if copy.direction == CopyDirection::DeviceToHost {
-            return;
-        }
-        let (first, bytes) = (copy.address ^ address_space::tag(to_u16(app)), copy.bytes);
-        if let Some(link) = &mut self.hardware.shared_state.link {
-            link.bring(first, bytes);
-        }
-        if let Some(mmu) = &mut self.hardware.shared_state.mmu {
-            mmu.copy_in(first, bytes);
-        }
-        if self.hardware.machine.dispatch.memcpy_fills_l2 {
-            self.hardware.shared_state.memory_system.copy_in(first, bytes);
         }
     }
 
@@ -160,15 +164,6 @@ impl Gpu<'_> {
     /// The application of a launch.
     fn owner(&self, kernel: u32) -> usize {
         self.hardware.dispatcher.grids[to_usize(kernel)].app.index()
-    }
-
-    pub(crate) fn launch(&mut self, kernel: u32) {
-        let latency = self.hardware.machine.dispatch.kernel_launch_cycles;
-        let (begin, elapsed) = (self.now() + latency, self.elapsed());
-        let counts = &mut self.hardware.shared_state.counts[to_usize(kernel)];
-        counts.start = elapsed;
-        counts.first_cta = elapsed + latency;
-        self.hardware.shared_state.queue.schedule(begin, Event::Begin { kernel });
     }
 
     pub(crate) fn begin(&mut self, kernel: u32) {
@@ -225,7 +220,7 @@ impl Gpu<'_> {
             }
         }
         self.departed = departed;
-        self.note_drained();
+        self.plan_control.note_drained(&mut self.apps, &self.hardware);
         self.hardware.dispatcher.schedule(&mut self.hardware.shared_state);
     }
 
@@ -252,7 +247,7 @@ impl Gpu<'_> {
     }
 
     pub(crate) fn end(&mut self, kernel: u32) {
-        self.close_launch(kernel);
+        self.hardware.close_launch(kernel);
         self.hardware.dispatcher.close_workers(kernel);
         let app = self.owner(kernel);
         self.apps[app].begun_launches.retain(|&begun| begun != kernel);
@@ -264,24 +259,6 @@ impl Gpu<'_> {
         }
     }
 
-    /// Notes the end of a launch in its counters.
-    fn close_launch(&mut self, kernel: u32) {
-        self.hardware.account_stalls();
-        let elapsed = self.elapsed();
-        let counts = &mut self.hardware.shared_state.counts[to_usize(kernel)];
-        counts.end = elapsed;
-        let schedulers = f64::from(
-            u32::from(self.hardware.machine.dispatch.sms) * self.hardware.machine.sm.schedulers,
-        );
-        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
-        let span = (counts.end - counts.first_cta.min(counts.end)) as f64;
-        counts.slot_cycles += span * schedulers;
-        let grid = &self.hardware.dispatcher.grids[to_usize(kernel)];
-        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
-        let held = grid.held as f64;
-        counts.held_slots = held * f64::from(self.hardware.machine.sm.schedulers);
-    }
-
     /// An application has come to the end of its commands.
     fn app_done(&mut self, app: usize) {
         self.apps[app].outcome.runs += 1;
@@ -290,7 +267,8 @@ impl Gpu<'_> {
         if self.run_end.over || !self.apps[app].load.relaunches || launches.is_empty() {
             return self.release(app);
         }
-        self.check_for_starved(app);
+        let turns = self.plan_control.time_slice().is_some();
+        self.run_end.check_for_starved(app, &mut self.apps, turns, &mut self.hardware);
         for &kernel in &launches {
             let first = &mut self.first_runs[kernel];
             first
@@ -303,52 +281,28 @@ impl Gpu<'_> {
         }
     }
 
-    /// Ends the run when an application restarts again and again while another active one
-    /// never gets to its first instruction.
-    fn check_for_starved(&mut self, app: usize) {
-        let turns = self.plan_control.time_slice().is_some();
-        let runs = self.apps[app].outcome.runs;
-        if self.apps.iter().any(|other| !other.reported && other.launches.is_copying()) {
-            self.apps[app].runs_beside_copies = runs;
-        }
-        let runs = runs - self.apps[app].runs_beside_copies;
-        if runs < RUNS_OF_OTHERS || self.run_end.end.at.is_some() || turns {
-            return;
-        }
-        self.hardware.account_stalls();
-        let starved = (0..self.apps.len()).find(|&other| {
-            let app = &self.apps[other];
-            let waits = app.state == State::Active && !app.reported;
-            waits && self.hardware.progress(AppId(to_u16(other))) <= 0.0
-        });
-        self.run_end.starved = starved.map(|other| AppId(to_u16(other)));
-        self.run_end.over |= starved.is_some();
-    }
-
     /// Lets an application's outcome stand as it is now.
     pub(crate) fn report(&mut self, app: usize, finished: bool) {
         if std::mem::replace(&mut self.apps[app].reported, true) {
             return;
         }
         self.hardware.account_stalls();
-        let progress = self.hardware.progress(AppId(to_u16(app)));
-        let (memory, vacating) =
-            (self.hardware.shared_state.memory_of(app), self.apps[app].vacating_cycles(self.now()));
-        let now = self.now();
-        let resting = self.channels.resting_cycles(app, now);
-        let link = self.hardware.shared_state.link.as_ref().map(|link| link.used(app, now));
-        let elapsed = self.elapsed();
-        let passed = self.fast_forward.as_ref().map(|state| state.passed(app, elapsed));
-        let outcome = &mut self.apps[app].outcome;
-        outcome.end = elapsed;
-        outcome.passed = passed;
-        (outcome.memory, outcome.vacating_cycles) = (memory, vacating);
-        outcome.resting_cycles = resting;
-        outcome.link = link.unwrap_or_default();
-        (outcome.finished, outcome.progress) = (finished, progress);
-        let run = &mut self.run_end;
-        run.open -= 1;
-        run.over |= run.open == 0 || (finished && run.end.first);
+        let (now, elapsed) = (self.now(), self.elapsed());
+        let shared_state = &self.hardware.shared_state;
+        let link = shared_state.link.as_ref().map(|link| link.used(app, now));
+        let running = &mut self.apps[app];
+        running.outcome = AppOutcome {
+            end: elapsed,
+            finished,
+            progress: self.hardware.progress(AppId(to_u16(app))),
+            memory: shared_state.memory_of(app),
+            resting_cycles: self.channels.resting_cycles(app, now),
+            vacating_cycles: running.vacating_cycles(now),
+            link: link.unwrap_or_default(),
+            passed: self.fast_forward.as_ref().map(|state| state.passed(app, elapsed)),
+            ..running.outcome
+        };
+        self.run_end.note_reported(finished);
     }
 
     /// An application releases its share; the scheme decides for the others.
@@ -361,8 +315,8 @@ impl Gpu<'_> {
             return;
         }
         let last = more.is_none();
-        if let Some(active) = self.plan_control.active_mut().filter(|_| last) {
-            active.sole = next.filter(|_| active.plan().freed() == Freed::ToLast);
+        if let Some(next) = next.filter(|_| last) {
+            self.plan_control.leave_all_to(next);
         }
         let now = self.now();
         let active = self.plan_control.active();
@@ -381,11 +335,11 @@ impl Gpu<'_> {
         let id = AppId(to_u16(app));
         self.hardware.dispatcher.cancel(id);
         for kernel in std::mem::take(&mut self.apps[app].begun_launches) {
-            self.close_launch(kernel);
+            self.hardware.close_launch(kernel);
         }
         self.release(app);
         for sm in 0..self.hardware.sms.len() {
-            self.stop_ctas(sm, id, usize::MAX, Leave::Halt);
+            self.hardware.stop_ctas(sm, id, usize::MAX, Leave::Halt);
         }
     }
 
@@ -396,9 +350,45 @@ impl Gpu<'_> {
                 continue;
             }
             let begun = std::mem::take(&mut self.apps[app].begun_launches);
-            begun.into_iter().for_each(|kernel| self.close_launch(kernel));
+            begun.into_iter().for_each(|kernel| self.hardware.close_launch(kernel));
             self.report(app, false);
         }
         self.run_end.over = true;
+    }
+
+    /// Schedules the next check of targets: not after one can be reached.
+    fn schedule_target_check(&mut self) {
+        let machine = self.hardware.machine;
+        let slots = u32::from(machine.dispatch.sms) * machine.sm.schedulers;
+        let peak = f64::from(slots * machine.sm.issue_width.max(1));
+        let mut soonest = f64::INFINITY;
+        for (app, running) in self.apps.iter().enumerate() {
+            if let Some(target) = running.open_target() {
+                let left = target - self.hardware.progress(AppId(to_u16(app)));
+                soonest = soonest.min(left / peak);
+            }
+        }
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a cast from a float stays within the range"
+        )]
+        let soonest = soonest as Cycle;
+        let at = self.now() + soonest.clamp(MIN_CHECK_CYCLES, 1 << 40);
+        self.hardware.shared_state.queue.schedule(at, Event::TargetCheck);
+    }
+
+    /// Stops applications that have reached their targets.
+    pub(super) fn on_target_check(&mut self) {
+        self.hardware.account_stalls();
+        for app in 0..self.apps.len() {
+            let reached = |target| self.hardware.progress(AppId(to_u16(app))) >= target;
+            if self.apps[app].open_target().is_some_and(reached) {
+                self.halt(app);
+            }
+        }
+        if self.apps.iter().any(|app| app.open_target().is_some()) {
+            self.schedule_target_check();
+        }
     }
 }

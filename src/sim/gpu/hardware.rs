@@ -1,17 +1,22 @@
 //! The hardware of a run: the SMs, what they share, the dispatcher that gives them CTAs, and the
 //! counters of all of them.
 
-use gpumodel_core::units::{AppId, Cycle};
+use gpumodel_core::memory_copy::{CopyDirection, MemoryCopy};
+use gpumodel_core::units::{AppId, Cycle, to_u16, to_usize};
 
 use crate::config::Machine;
 use crate::counters::{Cause, StallStack, add_stalls};
 use crate::dram::ChannelCounters;
+use crate::gpu::app::Launches;
 use crate::gpu::dispatch::{Dispatcher, HandOut};
+use crate::gpu::event_queue::Event;
 use crate::gpu::fast_forward::Readings;
 use crate::gpu::feed::{Feed, Stream};
+use crate::gpu::link::CopyInFlight;
 use crate::gpu::plan_control::ActivePlan;
 use crate::gpu::shared_state::SharedState;
-use crate::sm::Sm;
+use crate::mmu::address_space;
+use crate::sm::{Leave, Sm};
 
 /// The parts that run CTAs.
 #[derive(Debug)]
@@ -58,6 +63,83 @@ impl<'a> Hardware<'a> {
     ) -> (&'h mut Dispatcher, HandOut<'h>) {
         let Self { feed, sms, shared_state, dispatcher, streams, .. } = self;
         (dispatcher, HandOut { feed: *feed, active_plan, sms, streams, shared_state })
+    }
+
+    /// Stops up to `count` CTAs of an application on an SM, those that came last
+    /// first; CTAs that are leaving already count.
+    pub(crate) fn stop_ctas(&mut self, sm: usize, app: AppId, count: usize, leave: Leave) {
+        let grids = &self.dispatcher.grids;
+        let owns = |kernel: u32| grids[to_usize(kernel)].app == app;
+        let sm = &mut self.sms[sm];
+        let leaving = sm.leaving().filter(|&(_, kernel)| owns(kernel));
+        let leaving: Vec<usize> = leaving.map(|(slot, _)| slot).collect();
+        let residents = sm.residents().filter(|&(_, kernel, _)| owns(kernel));
+        let mut slots: Vec<(Cycle, usize)> =
+            residents.map(|(slot, _, started)| (started, slot)).collect();
+        slots.sort_unstable_by(|one, other| other.cmp(one));
+        slots.truncate(count.saturating_sub(leaving.len()));
+        if leave == Leave::Halt {
+            slots.extend(leaving.into_iter().map(|slot| (0, slot)));
+        }
+        for (_, slot) in slots {
+            sm.stop(slot, leave, &mut self.shared_state);
+        }
+    }
+
+    /// A copy of an application begins; where copies take no time it is over too.
+    pub(crate) fn begin_copy(&mut self, app: usize, copy: MemoryCopy, launches: &Launches) {
+        let SharedState { link, queue, .. } = &mut self.shared_state;
+        match link.as_mut().filter(|link| link.times_copies) {
+            Some(link) => {
+                link.begin(CopyInFlight { app, number: launches.last_copy(), copy }, queue);
+            }
+            None => self.copy_in(app, copy),
+        }
+    }
+
+    /// A copy of an application has put its data into memory: its pages exist then, and on some
+    /// machines the L2 has its data.
+    pub(crate) fn copy_in(&mut self, app: usize, copy: MemoryCopy) {
+        if copy.direction == CopyDirection::DeviceToHost {
+            return;
+        }
+        let (first, bytes) = (copy.address ^ address_space::tag(to_u16(app)), copy.bytes);
+        if let Some(link) = &mut self.shared_state.link {
+            link.bring(first, bytes);
+        }
+        if let Some(mmu) = &mut self.shared_state.mmu {
+            mmu.copy_in(first, bytes);
+        }
+        if self.machine.dispatch.memcpy_fills_l2 {
+            self.shared_state.memory_system.copy_in(first, bytes);
+        }
+    }
+
+    /// A launch is made: it begins after its latency.
+    pub(crate) fn launch(&mut self, kernel: u32) {
+        let latency = self.machine.dispatch.kernel_launch_cycles;
+        let (begin, elapsed) = (self.now() + latency, self.elapsed());
+        let counts = &mut self.shared_state.counts[to_usize(kernel)];
+        counts.start = elapsed;
+        counts.first_cta = elapsed + latency;
+        self.shared_state.queue.schedule(begin, Event::Begin { kernel });
+    }
+
+    /// Notes the end of a launch in its counters.
+    pub(crate) fn close_launch(&mut self, kernel: u32) {
+        self.account_stalls();
+        let elapsed = self.elapsed();
+        let counts = &mut self.shared_state.counts[to_usize(kernel)];
+        counts.end = elapsed;
+        let schedulers =
+            f64::from(u32::from(self.machine.dispatch.sms) * self.machine.sm.schedulers);
+        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
+        let span = (counts.end - counts.first_cta.min(counts.end)) as f64;
+        counts.slot_cycles += span * schedulers;
+        let grid = &self.dispatcher.grids[to_usize(kernel)];
+        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
+        let held = grid.held as f64;
+        counts.held_slots = held * f64::from(self.machine.sm.schedulers);
     }
 
     /// Accounts the slot-cycles of all SMs up to now.

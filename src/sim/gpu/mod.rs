@@ -15,6 +15,7 @@ pub(crate) mod hardware;
 pub(crate) mod link;
 pub(crate) mod outcome;
 pub(crate) mod plan_control;
+mod plan_effect;
 pub(crate) mod reallocation;
 pub(crate) mod setup;
 pub(crate) mod shared_state;
@@ -252,7 +253,7 @@ impl<'a> Gpu<'a> {
                 self.on_translation(|mmu, around, _| mmu.on_page_copied(token, around.queue));
             }
             Event::Dispatch { group } => self.hand_out(group)?,
-            Event::Launch { kernel } => self.launch(kernel),
+            Event::Launch { kernel } => self.hardware.launch(kernel),
             Event::Begin { kernel } => self.begin(kernel),
             Event::Instance { kernel } => {
                 dispatcher.restart_workers(kernel, &self.plan_control, shared_state);
@@ -260,9 +261,15 @@ impl<'a> Gpu<'a> {
             Event::Copied { copy } => self.on_control(true, |gpu| gpu.copy_ended(copy)),
             Event::PageBrought { place } => shared_state.bring_page(place),
             Event::Arrival { app } => self.on_control(true, |gpu| gpu.arrive(usize::from(app))),
-            Event::Effect { plan } => self.on_control(self.is_latest(plan), Self::take_effect),
-            Event::Alarm { plan } => self.on_control(self.is_latest(plan), Self::on_alarm),
-            Event::IpcCheck { plan } => self.on_control(self.is_latest(plan), Self::on_ipc_check),
+            Event::Effect { plan } => {
+                self.on_control(self.plan_control.is_latest(plan), Self::take_effect);
+            }
+            Event::Alarm { plan } => self.on_control(self.plan_control.is_latest(plan), |gpu| {
+                gpu.plan_control.wakes.push_back(Wake::At(gpu.elapsed()));
+            }),
+            Event::IpcCheck { plan } => self.on_control(self.plan_control.is_latest(plan), |gpu| {
+                gpu.plan_control.on_ipc_check(&gpu.apps, &mut gpu.hardware);
+            }),
             Event::SliceEnd { plan } => {
                 self.on_control(plan == self.plan_control.in_force, Self::on_slice_end);
             }
@@ -271,11 +278,6 @@ impl<'a> Gpu<'a> {
             Event::End => self.on_control(true, Self::break_off),
         }
         Ok(())
-    }
-
-    /// Whether `plan` is the number of the last plan: the scheme has answered earlier ones.
-    fn is_latest(&self, plan: u32) -> bool {
-        plan == self.plan_control.latest
     }
 
     #[inline]

@@ -4,13 +4,11 @@
 use std::collections::VecDeque;
 
 use crate::config::Machine;
-use crate::gpu::Gpu;
-use crate::gpu::app::State;
-use crate::gpu::dispatch::Held;
-use crate::gpu::error::MachineError;
-use crate::gpu::event_queue::Event;
+use crate::gpu::app::{Running, State};
+use crate::gpu::dispatch::{Dispatcher, Held};
+use crate::gpu::event_queue::{Event, EventQueue};
 use crate::gpu::hardware::Hardware;
-use crate::gpu::reallocation::refuse_unowned;
+use crate::gpu::shared_state::SharedState;
 use crate::sm::{Bounds, Leave, Need, Sm};
 use gpumodel_core::contract::{
     DispatchOrder, Freed, Plan, Region, Share, TimeSlice, Vacate, Wake, WakeOn,
@@ -24,7 +22,7 @@ pub(crate) struct ActivePlan {
     whole: Bounds,
     max_ctas: u32,
     /// Whose turn it is, under time slices.
-    pub(crate) turn: Option<AppId>,
+    turn: Option<AppId>,
     /// The application that is left and has everything.
     pub(crate) sole: Option<AppId>,
 }
@@ -114,7 +112,7 @@ impl ActivePlan {
 }
 
 /// Cycles between two checks of targets, or of CTAs under way, at least.
-const MIN_CHECK_CYCLES: Cycle = 64;
+pub(crate) const MIN_CHECK_CYCLES: Cycle = 64;
 
 /// Watches the applications' IPC for a change.
 #[derive(Clone, Debug)]
@@ -147,11 +145,6 @@ impl PlanControl {
     /// The plan in force, as the dispatcher asks it.
     pub(crate) fn active(&self) -> Option<&ActivePlan> {
         self.active.as_ref()
-    }
-
-    /// The same, to be changed.
-    pub(crate) fn active_mut(&mut self) -> Option<&mut ActivePlan> {
-        self.active.as_mut()
     }
 
     /// The plan in force as the scheme made it.
@@ -201,6 +194,236 @@ impl PlanControl {
         cycles.min()
     }
 
+    /// Whether `plan` is the number of the last plan: the scheme has answered earlier ones.
+    pub(crate) fn is_latest(&self, plan: u32) -> bool {
+        plan == self.latest
+    }
+
+    /// Takes a plan from the scheme. It takes effect after its delay, or at once where none is in
+    /// force: true.
+    pub(crate) fn hand_in(&mut self, plan: Plan, queue: &mut EventQueue<Event>) -> bool {
+        self.latest += 1;
+        let delay = plan.delay();
+        self.next = Some(plan);
+        let at_once = delay == 0 || self.active.is_none();
+        if !at_once {
+            queue.schedule(queue.now() + delay, Event::Effect { plan: self.latest });
+        }
+        at_once
+    }
+
+    /// Puts the plan that was handed in into force, for so many applications; false where it is
+    /// already.
+    pub(crate) fn put_in_force(&mut self, apps: usize, hardware: &mut Hardware<'_>) -> bool {
+        let Some(plan) = self.next.take() else { return false };
+        let now = hardware.now();
+        let sole = self.active().and_then(|active| active.sole);
+        let sole = sole.filter(|_| plan.freed() == Freed::ToLast);
+        self.in_force = self.latest;
+        self.schedule_wakes(&plan, apps, &mut hardware.shared_state);
+        let active = ActivePlan::new(plan, hardware.machine, sole);
+        hardware.dispatcher.follow(&active, self.active(), now);
+        self.active = Some(active);
+        self.mark_ipc(hardware);
+        true
+    }
+
+    /// Schedules the alarms, checks and time slices of a plan that takes effect.
+    fn schedule_wakes(&mut self, plan: &Plan, apps: usize, shared_state: &mut SharedState) {
+        let (number, skipped) = (self.in_force, shared_state.skipped);
+        let queue = &mut shared_state.queue;
+        let now = queue.now();
+        self.ipc_watch = None;
+        for wake in plan.wake() {
+            match *wake {
+                WakeOn::At(cycle) => {
+                    queue.schedule(cycle.saturating_sub(skipped), Event::Alarm { plan: number });
+                }
+                WakeOn::IpcShift { fraction, sustained } => {
+                    let marks = vec![(0.0, None); apps];
+                    let sustained = sustained.max(1);
+                    queue.schedule(now + sustained, Event::IpcCheck { plan: number });
+                    self.ipc_watch = Some(IpcWatch { fraction, sustained, marks });
+                }
+                WakeOn::KernelBegin
+                | WakeOn::KernelEnd
+                | WakeOn::CtaDrained
+                | WakeOn::LastTaskStarted => {}
+            }
+        }
+        self.in_slice = plan.time_slice().is_some();
+        if let Some(slice) = plan.time_slice() {
+            queue.schedule(now + slice.cycles.max(1), Event::SliceEnd { plan: number });
+        }
+    }
+
+    /// One application is left: it has everything, where the plan gives it what others free.
+    pub(crate) fn leave_all_to(&mut self, last: AppId) {
+        if let Some(active) = &mut self.active {
+            active.sole = Some(last).filter(|_| active.plan.freed() == Freed::ToLast);
+        }
+    }
+
+    /// Sends CTAs away that exceed their application's share; some leave at once.
+    pub(crate) fn vacate(&self, apps: &mut [Running], hardware: &mut Hardware<'_>) {
+        let now = hardware.now();
+        for (app, running) in apps.iter_mut().enumerate() {
+            let id = AppId(to_u16(app));
+            for sm in 0..hardware.sms.len() {
+                let excess = self.excess(id, sm, &hardware.dispatcher);
+                if excess > 0 {
+                    running.vacating_since.get_or_insert(now);
+                }
+                match self.plan().map_or(Vacate::Drain, Plan::vacate) {
+                    Vacate::Drain => {}
+                    Vacate::Flush => hardware.stop_ctas(sm, id, excess, Leave::Flush),
+                    Vacate::Switch => hardware.stop_ctas(sm, id, excess, Leave::Switch),
+                    Vacate::Hybrid => self.drain_or_switch(sm, id, excess, hardware),
+                }
+            }
+        }
+    }
+
+    /// CTAs of an application on an SM beyond its quota.
+    fn excess(&self, app: AppId, sm: usize, dispatcher: &Dispatcher) -> usize {
+        let quota = self.quota(app, sm);
+        to_usize(dispatcher.held[app.index()][sm].ctas.saturating_sub(quota))
+    }
+
+    /// Saves those CTAs beyond the quota that are not expected to end before the
+    /// plan's next alarm, by the mean life of those of their launch that have ended.
+    /// Where none has, a CTA is expected to live on for as long as it has lived.
+    fn drain_or_switch(&self, sm: usize, app: AppId, excess: usize, hardware: &mut Hardware<'_>) {
+        let now = hardware.now();
+        let Some(deadline) = self.next_alarm(hardware.elapsed()) else { return };
+        let deadline = deadline - hardware.shared_state.skipped;
+        let grids = &hardware.dispatcher.grids;
+        let late = |kernel: u32, started: Cycle| {
+            let grid = &grids[to_usize(kernel)];
+            let life = grid.mean_life().unwrap_or(2 * (now - started));
+            grid.app == app && started + life > deadline
+        };
+        let residents = hardware.sms[sm].residents();
+        let late = residents.filter(|&(_, kernel, started)| late(kernel, started)).count();
+        let owns = |kernel: u32| grids[to_usize(kernel)].app == app;
+        let leaving = hardware.sms[sm].leaving().filter(|&(_, kernel)| owns(kernel)).count();
+        hardware.stop_ctas(sm, app, excess.min(leaving + late), Leave::Switch);
+    }
+
+    /// Wakes the scheme when an application has come down to its share everywhere.
+    pub(crate) fn note_drained(&mut self, apps: &mut [Running], hardware: &Hardware<'_>) {
+        for (app, running) in apps.iter_mut().enumerate() {
+            let Some(since) = running.vacating_since else { continue };
+            let id = AppId(to_u16(app));
+            let excess = |sm| self.excess(id, sm, &hardware.dispatcher);
+            if (0..hardware.sms.len()).all(|sm| excess(sm) == 0) {
+                running.vacating_since = None;
+                running.vacated_cycles += hardware.now() - since;
+                self.wake_on(&WakeOn::CtaDrained, Wake::CtaDrained(id));
+            }
+        }
+    }
+
+    /// The application whose turn comes after the present one's, if any can take a turn:
+    /// it is active and has a share. And whether the present one can.
+    fn next_in_turn(&self, apps: &[Running]) -> (Option<AppId>, bool) {
+        let turn = self.turn();
+        let ids = (0..apps.len()).map(|app| AppId(to_u16(app)));
+        let able: Vec<AppId> = ids
+            .filter(|&app| {
+                let active = apps[app.index()].state == State::Active;
+                active && self.active().is_some() && !self.waits(app)
+            })
+            .collect();
+        let next = able.iter().copied().find(|&app| turn.is_none_or(|turn| app > turn));
+        let present = turn.is_some_and(|turn| able.contains(&turn));
+        (next.or(able.first().copied()), present)
+    }
+
+    /// Gives the turn to an application that can use it, where the one that has it cannot; true
+    /// where it does.
+    pub(crate) fn pass_turn(&mut self, apps: &[Running], hardware: &mut Hardware<'_>) -> bool {
+        let Some(slice) = self.time_slice() else { return false };
+        let (next, present) = self.next_in_turn(apps);
+        if present {
+            return false;
+        }
+        if self.turn().is_some() {
+            hardware.dispatcher.pause(hardware.now() + slice.switch_cycles);
+        }
+        self.give_turn(next);
+        true
+    }
+
+    fn give_turn(&mut self, next: Option<AppId>) {
+        if let Some(active) = &mut self.active {
+            active.turn = next;
+        }
+    }
+
+    /// A slice is over, or may begin: it does when no CTA is being switched, so that each slice
+    /// has its length whatever the switch has cost. The cycles until the next such event, and
+    /// whether the turn goes to another application.
+    pub(crate) fn on_slice_end(
+        &mut self,
+        apps: &[Running],
+        hardware: &mut Hardware<'_>,
+    ) -> Option<(Cycle, bool)> {
+        let slice = self.time_slice()?;
+        if hardware.sms.iter().any(Sm::is_switching) {
+            return Some((MIN_CHECK_CYCLES, false));
+        }
+        self.in_slice = !self.in_slice;
+        if self.in_slice {
+            return Some((slice.cycles.max(1), false));
+        }
+        let (next, _) = self.next_in_turn(apps);
+        let passes = next != self.turn();
+        if passes {
+            hardware.dispatcher.pause(hardware.now() + slice.switch_cycles);
+            self.give_turn(next);
+        }
+        Some((slice.switch_cycles.max(1), passes))
+    }
+
+    /// Schedules the next end or begin of a slice after `wait` cycles.
+    pub(crate) fn schedule_slice(&self, wait: Cycle, queue: &mut EventQueue<Event>) {
+        queue.schedule(queue.now() + wait, Event::SliceEnd { plan: self.in_force });
+    }
+
+    /// Notes where applications stand when a plan takes effect.
+    fn mark_ipc(&mut self, hardware: &mut Hardware<'_>) {
+        let Some(watch) = &mut self.ipc_watch else { return };
+        hardware.account_stalls();
+        for (app, mark) in watch.marks.iter_mut().enumerate() {
+            mark.0 = hardware.issued(AppId(to_u16(app)));
+        }
+    }
+
+    /// Wakes the scheme for applications whose IPC has shifted.
+    pub(crate) fn on_ipc_check(&mut self, apps: &[Running], hardware: &mut Hardware<'_>) {
+        let Some(watch) = &mut self.ipc_watch else { return };
+        hardware.account_stalls();
+        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
+        let span = watch.sustained as f64;
+        let steady = apps.iter().all(|app| app.vacating_since.is_none());
+        for (app, running) in apps.iter().enumerate() {
+            let id = AppId(to_u16(app));
+            let issued = hardware.issued(id);
+            let (last, first) = &mut watch.marks[app];
+            let ipc = (issued - std::mem::replace(last, issued)) / span;
+            let moved = |first: f64| first > 0.0 && (ipc / first - 1.0).abs() > watch.fraction;
+            if running.state == State::Active && first.is_some_and(moved) {
+                self.wakes.push_back(Wake::IpcShift(id));
+            }
+            if steady {
+                first.get_or_insert(ipc);
+            }
+        }
+        let queue = &mut hardware.shared_state.queue;
+        queue.schedule(queue.now() + watch.sustained, Event::IpcCheck { plan: self.latest });
+    }
+
     /// The most cycles up to `longest` that are whole spans between two checks of IPC, where there
     /// are such checks.
     pub(crate) fn whole_ipc_checks(&self, longest: Cycle) -> Cycle {
@@ -213,302 +436,6 @@ impl PlanControl {
     pub(crate) fn pass_ipc_checks(&mut self, issued: impl Iterator<Item = f64>) {
         if let Some(watch) = &mut self.ipc_watch {
             watch.marks.iter_mut().zip(issued).for_each(|((last, _), issued)| *last += issued);
-        }
-    }
-}
-
-impl Gpu<'_> {
-    /// Hands the machine a plan: it takes effect after its delay; until then the one
-    /// in force continues.
-    ///
-    /// # Errors
-    /// [`MachineError::Unsupported`] when the plan asks for what the machine lacks.
-    pub fn follow(&mut self, plan: Plan) -> Result<(), MachineError> {
-        refuse_unowned(&plan, &self.hardware)?;
-        let control = &mut self.plan_control;
-        control.latest += 1;
-        let delay = plan.delay();
-        control.next = Some(plan);
-        if delay == 0 || control.active.is_none() {
-            self.take_effect();
-        } else {
-            let event = Event::Effect { plan: control.latest };
-            self.hardware.shared_state.queue.schedule(self.now() + delay, event);
-        }
-        Ok(())
-    }
-
-    /// The cycle has come at which the plan asked to be woken.
-    pub(crate) fn on_alarm(&mut self) {
-        self.plan_control.wakes.push_back(Wake::At(self.elapsed()));
-    }
-
-    pub(crate) fn take_effect(&mut self) {
-        let Some(plan) = self.plan_control.next.take() else { return };
-        let now = self.now();
-        let sole = self.plan_control.active().and_then(|active| active.sole);
-        let sole = sole.filter(|_| plan.freed() == Freed::ToLast);
-        self.plan_control.in_force = self.plan_control.latest;
-        self.schedule_wakes(&plan);
-        let active = ActivePlan::new(plan, self.hardware.machine, sole);
-        self.hardware.dispatcher.follow(&active, self.plan_control.active(), now);
-        self.plan_control.active = Some(active);
-        self.mark_ipc();
-        self.pass_turn();
-        if let Some(plan) = self.plan_control.plan() {
-            self.channels.follow(plan, &mut self.hardware);
-        }
-        self.vacate();
-        let Hardware { dispatcher, shared_state, .. } = &mut self.hardware;
-        for &kernel in self.apps.iter().flat_map(|app| &app.begun_launches) {
-            let grid = &mut dispatcher.grids[to_usize(kernel)];
-            grid.follow(&self.plan_control, &mut shared_state.queue);
-        }
-        (0..self.apps.len()).for_each(|app| self.next_commands(app));
-        self.hardware.dispatcher.schedule(&mut self.hardware.shared_state);
-    }
-
-    /// Schedules the alarms, checks and time slices of a plan that takes effect.
-    fn schedule_wakes(&mut self, plan: &Plan) {
-        let (now, number) = (self.now(), self.plan_control.in_force);
-        let skipped = self.hardware.shared_state.skipped;
-        let queue = &mut self.hardware.shared_state.queue;
-        self.plan_control.ipc_watch = None;
-        for wake in plan.wake() {
-            match *wake {
-                WakeOn::At(cycle) => {
-                    queue.schedule(cycle.saturating_sub(skipped), Event::Alarm { plan: number });
-                }
-                WakeOn::IpcShift { fraction, sustained } => {
-                    let marks = vec![(0.0, None); self.apps.len()];
-                    let sustained = sustained.max(1);
-                    queue.schedule(now + sustained, Event::IpcCheck { plan: number });
-                    self.plan_control.ipc_watch = Some(IpcWatch { fraction, sustained, marks });
-                }
-                WakeOn::KernelBegin
-                | WakeOn::KernelEnd
-                | WakeOn::CtaDrained
-                | WakeOn::LastTaskStarted => {}
-            }
-        }
-        self.plan_control.in_slice = plan.time_slice().is_some();
-        if let Some(slice) = plan.time_slice() {
-            queue.schedule(now + slice.cycles.max(1), Event::SliceEnd { plan: number });
-        }
-    }
-
-    /// Sends CTAs away that exceed their application's share; some leave at once.
-    fn vacate(&mut self) {
-        for app in 0..self.apps.len() {
-            let id = AppId(to_u16(app));
-            for sm in 0..self.hardware.sms.len() {
-                let excess = self.excess(id, sm);
-                if excess > 0 && self.apps[app].vacating_since.is_none() {
-                    self.apps[app].vacating_since = Some(self.now());
-                }
-                match self.plan_control.plan().map_or(Vacate::Drain, Plan::vacate) {
-                    Vacate::Drain => {}
-                    Vacate::Flush => self.stop_ctas(sm, id, excess, Leave::Flush),
-                    Vacate::Switch => self.stop_ctas(sm, id, excess, Leave::Switch),
-                    Vacate::Hybrid => self.drain_or_switch(sm, id, excess),
-                }
-            }
-        }
-        self.collect_all_departed();
-    }
-
-    /// CTAs of an application on an SM beyond its quota.
-    fn excess(&self, app: AppId, sm: usize) -> usize {
-        let quota = self.plan_control.quota(app, sm);
-        to_usize(self.hardware.dispatcher.held[app.index()][sm].ctas.saturating_sub(quota))
-    }
-
-    /// Stops up to `count` CTAs of an application on an SM, those that came last
-    /// first; CTAs that are leaving already count.
-    pub(crate) fn stop_ctas(&mut self, sm: usize, app: AppId, count: usize, leave: Leave) {
-        let grids = &self.hardware.dispatcher.grids;
-        let owns = |kernel: u32| grids[to_usize(kernel)].app == app;
-        let leaving: Vec<usize> = self.hardware.sms[sm]
-            .leaving()
-            .filter(|&(_, kernel)| owns(kernel))
-            .map(|(slot, _)| slot)
-            .collect();
-        let residents = self.hardware.sms[sm].residents().filter(|&(_, kernel, _)| owns(kernel));
-        let mut slots: Vec<(Cycle, usize)> =
-            residents.map(|(slot, _, started)| (started, slot)).collect();
-        slots.sort_unstable_by(|one, other| other.cmp(one));
-        slots.truncate(count.saturating_sub(leaving.len()));
-        if leave == Leave::Halt {
-            slots.extend(leaving.into_iter().map(|slot| (0, slot)));
-        }
-        for (_, slot) in slots {
-            self.hardware.sms[sm].stop(slot, leave, &mut self.hardware.shared_state);
-        }
-    }
-
-    /// Saves those CTAs beyond the quota that are not expected to end before the
-    /// plan's next alarm, by the mean life of those of their launch that have ended.
-    /// Where none has, a CTA is expected to live on for as long as it has lived.
-    fn drain_or_switch(&mut self, sm: usize, app: AppId, excess: usize) {
-        let now = self.now();
-        let Some(deadline) = self.plan_control.next_alarm(self.elapsed()) else { return };
-        let deadline = deadline - self.hardware.shared_state.skipped;
-        let grids = &self.hardware.dispatcher.grids;
-        let late = |kernel: u32, started: Cycle| {
-            let grid = &grids[to_usize(kernel)];
-            let life = grid.mean_life().unwrap_or(2 * (now - started));
-            grid.app == app && started + life > deadline
-        };
-        let residents = self.hardware.sms[sm].residents();
-        let late = residents.filter(|&(_, kernel, started)| late(kernel, started)).count();
-        let owns = |kernel: u32| grids[to_usize(kernel)].app == app;
-        let leaving = self.hardware.sms[sm].leaving().filter(|&(_, kernel)| owns(kernel)).count();
-        self.stop_ctas(sm, app, excess.min(leaving + late), Leave::Switch);
-    }
-
-    /// Wakes the scheme when an application has come down to its share everywhere.
-    pub(crate) fn note_drained(&mut self) {
-        for app in 0..self.apps.len() {
-            let Some(since) = self.apps[app].vacating_since else { continue };
-            let id = AppId(to_u16(app));
-            if (0..self.hardware.sms.len()).all(|sm| self.excess(id, sm) == 0) {
-                self.apps[app].vacating_since = None;
-                self.apps[app].vacated_cycles += self.now() - since;
-                self.plan_control.wake_on(&WakeOn::CtaDrained, Wake::CtaDrained(id));
-            }
-        }
-    }
-
-    /// The application whose turn comes after the present one's, if any can take a turn:
-    /// it is active and has a share. And whether the present one can.
-    fn next_in_turn(&self) -> (Option<AppId>, bool) {
-        let turn = self.plan_control.turn();
-        let ids = (0..self.apps.len()).map(|app| AppId(to_u16(app)));
-        let able: Vec<AppId> = ids
-            .filter(|&app| {
-                let active = self.apps[app.index()].state == State::Active;
-                let control = &self.plan_control;
-                active && control.active().is_some() && !control.waits(app)
-            })
-            .collect();
-        let next = able.iter().copied().find(|&app| turn.is_none_or(|turn| app > turn));
-        let present = turn.is_some_and(|turn| able.contains(&turn));
-        (next.or(able.first().copied()), present)
-    }
-
-    /// Gives the turn to an application that can use it, where the one that has it cannot.
-    pub(crate) fn pass_turn(&mut self) {
-        let Some(slice) = self.plan_control.time_slice() else { return };
-        let (next, present) = self.next_in_turn();
-        if present {
-            return;
-        }
-        if self.plan_control.turn().is_some() {
-            self.hardware.dispatcher.pause(self.now() + slice.switch_cycles);
-        }
-        self.give_turn(next);
-    }
-
-    /// A slice is over, or may begin: it does when no CTA is being switched,
-    /// so that each slice has its length whatever the switch has cost.
-    pub(crate) fn on_slice_end(&mut self) {
-        let Some(slice) = self.plan_control.time_slice() else { return };
-        let wait = if self.hardware.sms.iter().any(Sm::is_switching) {
-            MIN_CHECK_CYCLES
-        } else if std::mem::replace(&mut self.plan_control.in_slice, true) {
-            self.plan_control.in_slice = false;
-            self.next_turn(slice.switch_cycles);
-            slice.switch_cycles.max(1)
-        } else {
-            slice.cycles.max(1)
-        };
-        let event = Event::SliceEnd { plan: self.plan_control.in_force };
-        self.hardware.shared_state.queue.schedule(self.now() + wait, event);
-    }
-
-    /// The turn goes to the next application, if there is one; no CTA starts for
-    /// `switch_cycles`.
-    fn next_turn(&mut self, switch_cycles: Cycle) {
-        let (next, _) = self.next_in_turn();
-        if next != self.plan_control.turn() {
-            self.hardware.dispatcher.pause(self.now() + switch_cycles);
-            self.give_turn(next);
-        }
-    }
-
-    fn give_turn(&mut self, next: Option<AppId>) {
-        if let Some(active) = self.plan_control.active_mut() {
-            active.turn = next;
-        }
-        self.vacate();
-        self.hardware.dispatcher.ask_all(self.now(), &mut self.hardware.shared_state);
-    }
-
-    /// Notes where applications stand when a plan takes effect.
-    fn mark_ipc(&mut self) {
-        let Some(mut watch) = self.plan_control.ipc_watch.take() else { return };
-        self.hardware.account_stalls();
-        for (app, mark) in watch.marks.iter_mut().enumerate() {
-            mark.0 = self.hardware.issued(AppId(to_u16(app)));
-        }
-        self.plan_control.ipc_watch = Some(watch);
-    }
-
-    pub(crate) fn on_ipc_check(&mut self) {
-        let Some(mut watch) = self.plan_control.ipc_watch.take() else { return };
-        self.hardware.account_stalls();
-        #[allow(clippy::cast_precision_loss, reason = "spans are below 2^53")]
-        let span = watch.sustained as f64;
-        let steady = self.apps.iter().all(|app| app.vacating_since.is_none());
-        for app in 0..self.apps.len() {
-            let id = AppId(to_u16(app));
-            let issued = self.hardware.issued(id);
-            let (last, first) = &mut watch.marks[app];
-            let ipc = (issued - std::mem::replace(last, issued)) / span;
-            let moved = |first: f64| first > 0.0 && (ipc / first - 1.0).abs() > watch.fraction;
-            if self.apps[app].state == State::Active && first.is_some_and(moved) {
-                self.plan_control.wakes.push_back(Wake::IpcShift(id));
-            }
-            if steady {
-                first.get_or_insert(ipc);
-            }
-        }
-        let event = Event::IpcCheck { plan: self.plan_control.latest };
-        self.hardware.shared_state.queue.schedule(self.now() + watch.sustained, event);
-        self.plan_control.ipc_watch = Some(watch);
-    }
-
-    /// When targets are checked next: not after one can be reached.
-    pub(crate) fn next_target_check(&self) -> Cycle {
-        let slots =
-            u32::from(self.hardware.machine.dispatch.sms) * self.hardware.machine.sm.schedulers;
-        let peak = f64::from(slots * self.hardware.machine.sm.issue_width.max(1));
-        let mut soonest = f64::INFINITY;
-        for (app, running) in self.apps.iter().enumerate() {
-            if let Some(target) = running.open_target() {
-                let left = target - self.hardware.progress(AppId(to_u16(app)));
-                soonest = soonest.min(left / peak);
-            }
-        }
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a cast from a float stays within the range"
-        )]
-        let soonest = soonest as Cycle;
-        self.now() + soonest.clamp(MIN_CHECK_CYCLES, 1 << 40)
-    }
-
-    pub(crate) fn on_target_check(&mut self) {
-        self.hardware.account_stalls();
-        for app in 0..self.apps.len() {
-            let target = self.apps[app].open_target();
-            if target.is_some_and(|target| self.hardware.progress(AppId(to_u16(app))) >= target) {
-                self.halt(app);
-            }
-        }
-        if self.apps.iter().any(|app| app.open_target().is_some()) {
-            self.hardware.shared_state.queue.schedule(self.next_target_check(), Event::TargetCheck);
         }
     }
 }
