@@ -6,6 +6,7 @@ use gpumodel_core::units::{AppId, Cycle, KernelId, to_u16, to_u32, to_usize};
 use crate::gpu::Gpu;
 use crate::gpu::app::{AppOutcome, Command, End, Load, Running, State};
 use crate::gpu::event_queue::Event;
+use crate::gpu::grid::Grid;
 use crate::gpu::hardware::Hardware;
 use crate::gpu::link::CopyInFlight;
 use crate::gpu::plan_control::MIN_CHECK_CYCLES;
@@ -70,29 +71,28 @@ impl RunEnd {
 
 impl Gpu<'_> {
     /// Lets the applications arrive, and sets when the run ends.
-    pub(crate) fn begin_all(&mut self) {
+    pub(super) fn begin_all(&mut self) {
         for app in 0..self.apps.len() {
             match self.apps[app].load.arrival {
                 _ if self.apps[app].load.absent => {}
                 0 => self.arrive(app),
-                at => self
-                    .hardware
-                    .shared_state
-                    .queue
-                    .schedule(at, Event::Arrival { app: to_u16(app) }),
+                at => self.schedule(at, Event::Arrival { app: to_u16(app) }),
             }
         }
-        let queue = &mut self.hardware.shared_state.queue;
         if let Some(at) = self.run_end.end.at {
-            queue.schedule(at, Event::End);
+            self.schedule(at, Event::End);
         }
         if self.apps.iter().any(|app| app.load.target.is_some()) {
             self.schedule_target_check();
         }
     }
 
+    fn schedule(&mut self, at: Cycle, event: Event) {
+        self.hardware.shared_state.queue.schedule(at, event);
+    }
+
     /// An application arrives, unless it has been stopped before.
-    pub(crate) fn arrive(&mut self, app: usize) {
+    pub(super) fn arrive(&mut self, app: usize) {
         if self.apps[app].state == State::Finished {
             return;
         }
@@ -107,7 +107,7 @@ impl Gpu<'_> {
 
     /// Begins what an application's list allows now: nothing while it waits for a
     /// share of the machine. With nothing left it has ended, whatever it waits for.
-    pub(crate) fn next_commands(&mut self, app: usize) {
+    pub(super) fn next_commands(&mut self, app: usize) {
         let id = AppId(to_u16(app));
         let done = self.apps[app].launches.is_done();
         if self.plan_control.waits(id) && !done || self.apps[app].state != State::Active {
@@ -122,10 +122,7 @@ impl Gpu<'_> {
                 Command::Launch { kernel, .. } => {
                     self.apps[app].begun = true;
                     let at = self.launch_cycle(app, kernel.0, !restarts);
-                    self.hardware
-                        .shared_state
-                        .queue
-                        .schedule(at, Event::Launch { kernel: kernel.0 });
+                    self.schedule(at, Event::Launch { kernel: kernel.0 });
                 }
             }
         }
@@ -135,7 +132,7 @@ impl Gpu<'_> {
     }
 
     /// A copy has ended: what waited for it goes on.
-    pub(crate) fn copy_ended(&mut self, copy: u32) {
+    pub(super) fn copy_ended(&mut self, copy: u32) {
         let now = self.now();
         let Some(link) = &mut self.hardware.shared_state.link else { return };
         let CopyInFlight { app, number, copy } = link.end(copy, now);
@@ -156,44 +153,43 @@ impl Gpu<'_> {
         } else {
             self.hardware.machine.dispatch.kernel_retire_cycles
         };
-        let called = self.apps[app].free_since
-            + self.hardware.dispatcher.grids[to_usize(kernel)].call_cycles(first);
+        let called = self.apps[app].free_since + self.grid(kernel).call_cycles(first);
         (self.now() + gap).max(called)
     }
 
-    /// The application of a launch.
-    fn owner(&self, kernel: u32) -> usize {
-        self.hardware.dispatcher.grids[to_usize(kernel)].app.index()
+    fn grid(&self, kernel: u32) -> &Grid {
+        &self.hardware.dispatcher.grids[to_usize(kernel)]
     }
 
-    pub(crate) fn begin(&mut self, kernel: u32) {
+    /// A launch may start CTAs.
+    pub(super) fn begin(&mut self, kernel: u32) {
         let now = self.now();
-        let app = self.owner(kernel);
-        if self.apps[app].state == State::Finished {
+        let app = self.grid(kernel).app;
+        if self.apps[app.index()].state == State::Finished {
             return;
         }
-        if self.hardware.dispatcher.grids[to_usize(kernel)].ctas == 0 {
+        if self.grid(kernel).ctas == 0 {
             return self.end(kernel);
         }
-        self.hardware.dispatcher.begin(kernel);
         let Hardware { dispatcher, shared_state, .. } = &mut self.hardware;
+        dispatcher.begin(kernel);
         let grid = &mut dispatcher.grids[to_usize(kernel)];
         grid.launch_workers(&self.plan_control, shared_state.mmu.as_mut());
-        self.hardware.dispatcher.ask(AppId(to_u16(app)), now, &mut self.hardware.shared_state);
-        self.apps[app].begun_launches.push(kernel);
-        self.plan_control.wake_on(&WakeOn::KernelBegin, Wake::KernelBegin(AppId(to_u16(app))));
+        dispatcher.ask(app, now, shared_state);
+        self.apps[app.index()].begun_launches.push(kernel);
+        self.plan_control.wake_on(&WakeOn::KernelBegin, Wake::KernelBegin(app));
     }
 
     /// Takes note of CTAs that have left an SM.
     #[inline]
-    pub(crate) fn collect_departed(&mut self, sm: usize) {
+    pub(super) fn collect_departed(&mut self, sm: usize) {
         if self.hardware.sms[sm].has_departed() {
             self.note_departed(sm);
         }
     }
 
     /// The same for all SMs.
-    pub(crate) fn collect_all_departed(&mut self) {
+    pub(super) fn collect_all_departed(&mut self) {
         (0..self.hardware.sms.len()).for_each(|sm| self.collect_departed(sm));
     }
 
@@ -243,19 +239,23 @@ impl Gpu<'_> {
     /// again: the scheme answers to the launch's end.
     fn asks_first(&self, kernel: u32) -> bool {
         let asked = self.plan_control.wakes_on(&WakeOn::KernelEnd);
-        asked && self.hardware.dispatcher.grids[to_usize(kernel)].worker_pool.is_some()
+        asked && self.grid(kernel).worker_pool.is_some()
     }
 
-    pub(crate) fn end(&mut self, kernel: u32) {
+    /// A launch has ended.
+    fn end(&mut self, kernel: u32) {
         self.hardware.close_launch(kernel);
         self.hardware.dispatcher.close_workers(kernel);
-        let app = self.owner(kernel);
-        self.apps[app].begun_launches.retain(|&begun| begun != kernel);
-        self.apps[app].launches.ended(KernelId(kernel));
-        self.apps[app].free_since = self.now();
-        self.plan_control.wake_on(&WakeOn::KernelEnd, Wake::KernelEnd(AppId(to_u16(app))));
-        if self.apps[app].launches.is_done() || !self.asks_first(kernel) {
-            self.next_commands(app);
+        let now = self.now();
+        let app = self.grid(kernel).app;
+        let running = &mut self.apps[app.index()];
+        running.begun_launches.retain(|&begun| begun != kernel);
+        running.launches.ended(KernelId(kernel));
+        running.free_since = now;
+        let done = running.launches.is_done();
+        self.plan_control.wake_on(&WakeOn::KernelEnd, Wake::KernelEnd(app));
+        if done || !self.asks_first(kernel) {
+            self.next_commands(app.index());
         }
     }
 
@@ -270,9 +270,8 @@ impl Gpu<'_> {
         let turns = self.plan_control.time_slice().is_some();
         self.run_end.check_for_starved(app, &mut self.apps, turns, &mut self.hardware);
         for &kernel in &launches {
-            let first = &mut self.first_runs[kernel];
-            first
-                .get_or_insert_with(|| Box::new(self.hardware.shared_state.counts[kernel].clone()));
+            let counts = &self.hardware.shared_state.counts[kernel];
+            self.first_runs[kernel].get_or_insert_with(|| Box::new(counts.clone()));
             self.hardware.dispatcher.grids[kernel].rewind();
         }
         self.apps[app].relaunch(self.hardware.machine);
@@ -282,7 +281,7 @@ impl Gpu<'_> {
     }
 
     /// Lets an application's outcome stand as it is now.
-    pub(crate) fn report(&mut self, app: usize, finished: bool) {
+    fn report(&mut self, app: usize, finished: bool) {
         if std::mem::replace(&mut self.apps[app].reported, true) {
             return;
         }
@@ -314,9 +313,8 @@ impl Gpu<'_> {
         if self.run_end.over || next.is_none() {
             return;
         }
-        let last = more.is_none();
-        if let Some(next) = next.filter(|_| last) {
-            self.plan_control.leave_all_to(next);
+        if let Some(last) = next.filter(|_| more.is_none()) {
+            self.plan_control.leave_all_to(last);
         }
         let now = self.now();
         let active = self.plan_control.active();
@@ -330,7 +328,7 @@ impl Gpu<'_> {
     }
 
     /// Stops an application for good where it is.
-    pub(crate) fn halt(&mut self, app: usize) {
+    fn halt(&mut self, app: usize) {
         self.report(app, true);
         let id = AppId(to_u16(app));
         self.hardware.dispatcher.cancel(id);
@@ -344,7 +342,7 @@ impl Gpu<'_> {
     }
 
     /// The run is over whatever is under way.
-    pub(crate) fn break_off(&mut self) {
+    pub(super) fn break_off(&mut self) {
         for app in 0..self.apps.len() {
             if self.apps[app].load.absent {
                 continue;
@@ -375,7 +373,7 @@ impl Gpu<'_> {
         )]
         let soonest = soonest as Cycle;
         let at = self.now() + soonest.clamp(MIN_CHECK_CYCLES, 1 << 40);
-        self.hardware.shared_state.queue.schedule(at, Event::TargetCheck);
+        self.schedule(at, Event::TargetCheck);
     }
 
     /// Stops applications that have reached their targets.

@@ -9,12 +9,15 @@ use crate::counters::{Cause, StallStack, add_stalls};
 use crate::dram::ChannelCounters;
 use crate::gpu::app::Launches;
 use crate::gpu::dispatch::{Dispatcher, HandOut};
+use crate::gpu::error::MachineError;
 use crate::gpu::event_queue::Event;
 use crate::gpu::fast_forward::Readings;
 use crate::gpu::feed::{Feed, Stream};
+use crate::gpu::grid::Grid;
 use crate::gpu::link::CopyInFlight;
 use crate::gpu::plan_control::ActivePlan;
 use crate::gpu::shared_state::SharedState;
+use crate::gpu::timeline::Totals;
 use crate::mmu::address_space;
 use crate::sm::{Leave, Sm};
 
@@ -194,6 +197,32 @@ impl<'a> Hardware<'a> {
         #[allow(clippy::cast_precision_loss, reason = "counts are below 2^53")]
         let own = if added == 0 { 1.0 } else { 1.0 - added as f64 / all.max(1) as f64 };
         issued * own.max(0.0)
+    }
+
+    /// Activity so far.
+    pub(crate) fn totals(&self) -> Totals {
+        let resident_ctas = self.dispatcher.grids.iter().map(Grid::resident).sum();
+        let mut totals = Totals { resident_ctas, ..Totals::default() };
+        for counts in &self.shared_state.counts {
+            totals.warp_instructions += counts.warp_instructions;
+            totals.dram_sectors += counts.dram_reads + counts.dram_writes;
+        }
+        totals
+    }
+
+    /// Checks that each CTA has been started and retired once, is under way, or was dropped.
+    ///
+    /// # Errors
+    /// [`MachineError::Lost`] when those of a launch do not add up.
+    pub(crate) fn check_ctas(&self) -> Result<(), MachineError> {
+        for (launch, grid) in self.dispatcher.grids.iter().enumerate() {
+            let whole = grid.started == grid.ctas || self.shared_state.counts[launch].end == 0;
+            if !grid.adds_up() || !(whole || grid.lost > 0 || grid.left() > 0) {
+                let (ctas, started, retired) = (grid.ctas, grid.started, grid.retired);
+                return Err(MachineError::Lost { launch, ctas, started, retired, lost: grid.lost });
+            }
+        }
+        Ok(())
     }
 
     /// The counters of SMs, slices and channels, with those of stretches that were passed over.

@@ -1,4 +1,17 @@
 //! The whole machine: wiring and the event loop. It does not know which scheme decides.
+//!
+//! | part of a run | has |
+//! |---|---|
+//! | [`Hardware`] | the SMs, what they share, the dispatcher, and their counters |
+//! | [`Running`], [`RunEnd`] | the applications, and when the run is over |
+//! | [`PlanControl`] | the plan in force, its wakes and time slices |
+//! | [`ChannelControl`] | owners of memory channels, and their change |
+//! | [`DecisionCounters`] | what a scheme sees of all that |
+//! | [`FastForward`] | what passes over steady stretches |
+//!
+//! A part gets the others that it needs as arguments. What goes on from part to part is [`Gpu`]'s:
+//! the events (this file), what follows when CTAs, launches and applications end
+//! (`app_lifecycle.rs`), and what follows when a plan takes effect (`plan_effect.rs`).
 
 pub(crate) mod app;
 pub(crate) mod app_lifecycle;
@@ -16,6 +29,7 @@ pub(crate) mod link;
 pub(crate) mod outcome;
 pub(crate) mod plan_control;
 mod plan_effect;
+pub(crate) mod progress;
 pub(crate) mod reallocation;
 pub(crate) mod setup;
 pub(crate) mod shared_state;
@@ -23,14 +37,14 @@ pub(crate) mod timeline;
 pub(crate) mod workers;
 
 use gpumodel_core::contract::{Plan, View, Wake};
-use gpumodel_core::units::{Cycle, KernelId};
+use gpumodel_core::units::Cycle;
 
 use crate::counters::KernelCounts;
 use crate::gpu::app::{AppMoved, Running};
 use crate::gpu::app_lifecycle::RunEnd;
 use crate::gpu::decision_counters::DecisionCounters;
 use crate::gpu::dispatch::Dispatcher;
-use crate::gpu::error::{LostArrival, MachineError};
+use crate::gpu::error::MachineError;
 use crate::gpu::event_queue::{Event, EventQueue};
 use crate::gpu::fast_forward::{Course, FastForward, Readings};
 use crate::gpu::feed::Feed;
@@ -38,21 +52,16 @@ use crate::gpu::grid::Grid;
 use crate::gpu::hardware::Hardware;
 use crate::gpu::outcome::{Drain, Outcome};
 use crate::gpu::plan_control::PlanControl;
+use crate::gpu::progress::ProgressCheck;
 use crate::gpu::reallocation::ChannelControl;
 use crate::gpu::setup::Setup;
 use crate::gpu::shared_state::SharedState;
-use crate::gpu::timeline::{ResidencyRecorder, Timeline, Totals};
+use crate::gpu::timeline::{ResidencyRecorder, Timeline};
 use crate::interval::ProfileImage;
 use crate::memory::MemorySystem;
 use crate::memory::packet::Origin;
 use crate::mmu::{Mmu, MmuContext, Request};
-use crate::sm::{Departure, Freed, Sm, WaitingCta};
-
-/// Cycles without an issued instruction after which a run counts as stuck.
-const PATIENCE: Cycle = 1 << 26;
-
-/// Events between two checks that instructions still issue.
-const PROGRESS_CHECK_EVERY: u64 = 1 << 20;
+use crate::sm::{Departure, Freed, Sm};
 
 /// Where [`Gpu::advance`] stops.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,8 +96,7 @@ pub struct Gpu<'a> {
     woken: Vec<u16>,
     /// Pages that have just become known, with the SMs that asked.
     pages: Vec<Request>,
-    events: u64,
-    last_progress: (u64, Cycle),
+    progress_check: ProgressCheck,
 }
 
 impl<'a> Gpu<'a> {
@@ -121,8 +129,7 @@ impl<'a> Gpu<'a> {
             failed: None,
             woken: Vec::new(),
             pages: Vec::new(),
-            events: 0,
-            last_progress: (0, 0),
+            progress_check: ProgressCheck::default(),
         })
     }
 
@@ -191,7 +198,7 @@ impl<'a> Gpu<'a> {
                 return Ok(Pause::Decide(Box::new(self.view(wake))));
             }
             let Some(event) = self.hardware.shared_state.queue.next() else {
-                return Err(self.stuck());
+                return Err(self.progress_check.stuck(&mut self.hardware));
             };
             if self.elapsed() >= self.timeline.due() {
                 self.note_activity();
@@ -200,9 +207,8 @@ impl<'a> Gpu<'a> {
             if let Some(error) = self.failed.take() {
                 return Err(error);
             }
-            self.events += 1;
-            if self.events.is_multiple_of(PROGRESS_CHECK_EVERY) {
-                watch(self.check_progress()?);
+            if self.progress_check.is_due() {
+                watch(self.progress_check.check(&mut self.hardware)?);
             }
         }
     }
@@ -219,7 +225,7 @@ impl<'a> Gpu<'a> {
     }
 
     /// The present cycle of the run, with those that were passed over.
-    pub(crate) fn elapsed(&self) -> Cycle {
+    fn elapsed(&self) -> Cycle {
         self.hardware.elapsed()
     }
 
@@ -378,7 +384,7 @@ impl<'a> Gpu<'a> {
     }
 
     /// Notes what each application has had on the SMs; before that changes.
-    pub(crate) fn note_residency(&mut self) {
+    fn note_residency(&mut self) {
         let now = self.elapsed();
         if let Some(recorder) = &mut self.residency {
             recorder.note(now, &self.hardware.dispatcher.held);
@@ -386,56 +392,7 @@ impl<'a> Gpu<'a> {
     }
 
     fn note_activity(&mut self) {
-        let mut totals = Totals { resident_ctas: self.resident_ctas(), ..Totals::default() };
-        for counts in &self.hardware.shared_state.counts {
-            totals.warp_instructions += counts.warp_instructions;
-            totals.dram_sectors += counts.dram_reads + counts.dram_writes;
-        }
-        self.timeline.note(self.elapsed(), totals);
-    }
-
-    fn resident_ctas(&self) -> u64 {
-        self.hardware.dispatcher.grids.iter().map(Grid::resident).sum()
-    }
-
-    /// Warp instructions since the last check; an error when there have been none for too
-    /// long.
-    fn check_progress(&mut self) -> Result<u64, MachineError> {
-        let issued = self.hardware.shared_state.counts.iter().map(|c| c.warp_instructions).sum();
-        let now = self.hardware.shared_state.queue.now();
-        let (before, since) = self.last_progress;
-        let link_busy = self.hardware.shared_state.link.as_ref().is_some_and(|link| link.is_busy());
-        if issued != before || link_busy {
-            self.last_progress = (issued, now);
-        } else if now - since > PATIENCE {
-            return Err(self.stuck());
-        }
-        Ok(issued - before)
-    }
-
-    /// Why nothing moves: a trace that lacks arrivals at a barrier, else a defect of ours.
-    fn stuck(&mut self) -> MachineError {
-        let shared = &mut self.hardware.shared_state;
-        if let Some(waiting) = self.hardware.sms.iter().find_map(|sm| sm.waiting_cta(shared)) {
-            return self.lost_arrival(waiting);
-        }
-        let mut lines: Vec<String> =
-            self.hardware.sms.iter().filter_map(Sm::describe).take(8).collect();
-        lines.push(self.hardware.shared_state.memory_system.describe());
-        lines.extend(self.hardware.shared_state.mmu.as_ref().map(Mmu::describe));
-        MachineError::Stuck { since: self.last_progress.1, dump: lines.join("\n") }
-    }
-
-    fn lost_arrival(&self, waiting: WaitingCta) -> MachineError {
-        let WaitingCta { kernel, ordinal, barriers } = waiting;
-        let kernel = KernelId(kernel);
-        let position = |ordinal| self.hardware.feed.open(kernel, ordinal, &mut Vec::new());
-        let cta = match ordinal.map(position).transpose() {
-            Ok(cta) => cta,
-            Err(error) => return MachineError::Feed(error),
-        };
-        let kernel = self.hardware.feed.program(kernel).launch.name.clone();
-        MachineError::LostArrival(Box::new(LostArrival { kernel, cta, barriers }))
+        self.timeline.note(self.hardware.elapsed(), self.hardware.totals());
     }
 
     /// What the run leaves.
@@ -448,7 +405,7 @@ impl<'a> Gpu<'a> {
         if let Some(app) = self.run_end.starved {
             return Err(MachineError::Starved { app: app.index() });
         }
-        self.check_ctas()?;
+        self.hardware.check_ctas()?;
         self.hardware.sms.iter_mut().for_each(|sm| sm.charge_all(&mut self.hardware.shared_state));
         let now = self.elapsed();
         self.note_residency();
@@ -494,19 +451,5 @@ impl<'a> Gpu<'a> {
             moving_cycles: memory.moving_cycles,
             vacating_cycles: self.apps[app].vacating_cycles(self.now()),
         }
-    }
-
-    /// Each CTA has been started and retired once, is under way, or was dropped.
-    fn check_ctas(&self) -> Result<(), MachineError> {
-        let grids = self.hardware.dispatcher.grids.iter().enumerate();
-        for (launch, grid) in grids {
-            let whole =
-                grid.started == grid.ctas || self.hardware.shared_state.counts[launch].end == 0;
-            if !grid.adds_up() || !(whole || grid.lost > 0 || grid.left() > 0) {
-                let (ctas, started, retired) = (grid.ctas, grid.started, grid.retired);
-                return Err(MachineError::Lost { launch, ctas, started, retired, lost: grid.lost });
-            }
-        }
-        Ok(())
     }
 }

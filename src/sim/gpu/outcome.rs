@@ -3,10 +3,10 @@
 
 use crate::counters::{CacheCounts, KernelCounts, SmCounts, TlbCounts};
 use crate::dram::ChannelCounters;
-use crate::gpu::PATIENCE;
 use crate::gpu::app::{AppMoved, AppOutcome};
 use crate::gpu::event_queue::{Event, MemoryEvent};
 use crate::gpu::hardware::Hardware;
+use crate::gpu::progress::PATIENCE;
 use crate::gpu::shared_state::SharedState;
 use crate::gpu::timeline::{CtaSpan, Residency, Sample};
 use crate::interval::ProfileImage;
