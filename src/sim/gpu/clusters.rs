@@ -193,6 +193,7 @@ impl SharedState {
             self.queue.schedule(at, Event::ClusterCheck { cluster });
         }
     }
+
     /// The barrier of a cluster opens, for good where the cluster is broken.
     pub(crate) fn open_cluster(&mut self, number: u32, sms: &mut [Sm]) {
         let cluster = self.clusters.all.get_mut(number);

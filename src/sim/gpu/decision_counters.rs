@@ -71,6 +71,7 @@ impl DecisionCounters {
         let mark = Mark { by_sm, blocked_by_sm, ..Mark::default() };
         Self { since: 0, marks: vec![mark; apps], channels: Vec::new() }
     }
+
     /// The view for a scheme; its counters restart from here.
     pub(crate) fn view(
         &mut self,

@@ -210,6 +210,12 @@ impl<'a> Hardware<'a> {
         totals
     }
 
+    /// By launch: CTAs on SMs times cycles so far.
+    pub(crate) fn cta_cycles(&self) -> Vec<u64> {
+        let now = self.elapsed();
+        self.dispatcher.grids.iter().map(|grid| grid.cta_cycles(now)).collect()
+    }
+
     /// Checks that each CTA has been started and retired once, is under way, or was dropped.
     ///
     /// # Errors

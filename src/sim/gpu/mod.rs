@@ -48,7 +48,6 @@ use crate::gpu::error::MachineError;
 use crate::gpu::event_queue::{Event, EventQueue};
 use crate::gpu::fast_forward::{Course, FastForward, Readings};
 use crate::gpu::feed::Feed;
-use crate::gpu::grid::Grid;
 use crate::gpu::hardware::Hardware;
 use crate::gpu::outcome::{Drain, Outcome};
 use crate::gpu::plan_control::PlanControl;
@@ -407,14 +406,10 @@ impl<'a> Gpu<'a> {
         }
         self.hardware.check_ctas()?;
         self.hardware.sms.iter_mut().for_each(|sm| sm.charge_all(&mut self.hardware.shared_state));
-        let now = self.elapsed();
         self.note_residency();
         let moved = (0..self.apps.len()).map(|app| self.moved(app)).collect();
-        let cta_cycles =
-            self.hardware.dispatcher.grids.iter().map(|grid| grid.cta_cycles(now)).collect();
-        if self.hardware.dispatcher.grids.iter().all(Grid::is_over) {
-            Drain::new(&mut self.hardware).run();
-        }
+        let cta_cycles = self.hardware.cta_cycles();
+        Drain::run(&mut self.hardware);
         let totals = self.hardware.shared_state.counts.clone();
         let Readings { sms, tlbs, slices, channels, .. } = self.hardware.readings();
         for (counts, first) in self.hardware.shared_state.counts.iter_mut().zip(self.first_runs) {

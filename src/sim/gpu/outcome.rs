@@ -5,6 +5,7 @@ use crate::counters::{CacheCounts, KernelCounts, SmCounts, TlbCounts};
 use crate::dram::ChannelCounters;
 use crate::gpu::app::{AppMoved, AppOutcome};
 use crate::gpu::event_queue::{Event, MemoryEvent};
+use crate::gpu::grid::Grid;
 use crate::gpu::hardware::Hardware;
 use crate::gpu::progress::PATIENCE;
 use crate::gpu::shared_state::SharedState;
@@ -66,14 +67,15 @@ pub(crate) struct Drain<'d> {
 }
 
 impl<'d> Drain<'d> {
-    /// The drain of a run that is over.
-    pub(crate) fn new(hardware: &'d mut Hardware<'_>) -> Self {
-        let Hardware { sms, shared_state, .. } = hardware;
-        Self { sms, shared_state }
+    /// Drains a run that is over, unless it cuts launches off.
+    pub(crate) fn run(hardware: &'d mut Hardware<'_>) {
+        let Hardware { sms, shared_state, dispatcher, .. } = hardware;
+        if dispatcher.grids.iter().all(Grid::is_over) {
+            Self { sms, shared_state }.until_empty();
+        }
     }
 
-    /// Runs until nothing is on its way.
-    pub(crate) fn run(mut self) {
+    fn until_empty(&mut self) {
         let end = self.shared_state.queue.now();
         (0..self.sms.len()).for_each(|sm| self.send_evicted(sm));
         while self.shared_state.is_draining() && self.shared_state.queue.now() - end < PATIENCE {
