@@ -9,18 +9,12 @@ pub(crate) use common::{compression, packing, rendering, skip, sweep_place};
 #[cfg(target_os = "linux")]
 mod bombs;
 #[cfg(unix)]
-mod convert_faults;
-#[cfg(target_os = "linux")]
-mod full_disk;
-#[cfg(target_os = "linux")]
-mod hangup;
+mod kills;
 #[cfg(unix)]
 mod moving;
 #[cfg(target_os = "linux")]
 mod programs;
-#[cfg(target_os = "linux")]
-mod read_only;
 #[cfg(unix)]
 mod slurm;
-#[cfg(unix)]
-mod sweep_faults;
+#[cfg(target_os = "linux")]
+mod surroundings;

@@ -1,5 +1,6 @@
 //! Does a sweep lose no data and leave no files when it is killed, interrupted, shared
-//! between processes or stopped by a full disk?
+//! between processes or stopped by a full disk? Does a kill of `convert` anywhere lose no data
+//! and damage no store?
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,9 @@ lists = [['m', 's']]
 fn kills() -> u32 {
     std::env::var("GPUMODEL_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(50)
 }
+
+/// How often a conversion is killed.
+const CONVERSIONS: u32 = 50;
 
 /// Kills in one folder, at most, before the sweep is let come to its end.
 const IN_A_ROW: u32 = 5;
@@ -92,7 +96,7 @@ fn signal(child: &Child, name: &str) {
 }
 
 /// Numbers from 0 on, below `bound`, without a pattern.
-pub(crate) fn draw(seed: u32, bound: u64) -> u64 {
+fn draw(seed: u32, bound: u64) -> u64 {
     let mixed = u64::from(seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) % bound
 }
@@ -303,4 +307,47 @@ fn a_damaged_record_is_made_again_and_a_damaged_list_is_reported() {
     let (code, said) = place.sweep(&plan, "out", &["--resume"]);
     assert!(code == Some(0) && said.contains(&format!("{before} cells done")), "{said}");
     assert!(fs::read(files.list()).unwrap() == list, "as it was");
+}
+
+#[test]
+fn a_killed_conversion_gives_the_same_bytes_the_next_time() {
+    let place = Place::new();
+    place.trace("t", "saxpy", 1.0);
+    fs::create_dir(place.path("out")).unwrap();
+    let convert = |output: &str| {
+        let mut command = place.command(&["convert", "t", "-o", output]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let start = Instant::now();
+    assert!(convert("whole.gpt").status().unwrap().success());
+    let whole = u64::try_from(start.elapsed().as_millis()).unwrap().max(1);
+    let expected = fs::read(place.path("whole.gpt")).unwrap();
+    let names = || {
+        let entries = fs::read_dir(place.path("out")).unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>()
+    };
+    let (mut killed, mut half, mut seed) = (0, 0, 0);
+    while killed < CONVERSIONS {
+        seed += 1;
+        assert!(seed < 10 * CONVERSIONS, "{killed} of {seed} were killed");
+        let mut child = convert("out/t.gpt").spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(draw(seed, whole)));
+        killed += u32::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A store under its name is whole; a partial one has another name.
+        if let Ok(store) = fs::read(place.path("out/t.gpt")) {
+            assert!(store == expected, "seed {seed}");
+        }
+        half += u32::from(names().iter().any(|name| name != "t.gpt"));
+        // The next run may be killed as well.
+        if seed % 3 == 0 {
+            assert!(convert("out/t.gpt").status().unwrap().success());
+            assert!(fs::read(place.path("out/t.gpt")).unwrap() == expected, "seed {seed}");
+            fs::remove_dir_all(place.path("out")).unwrap();
+            fs::create_dir(place.path("out")).unwrap();
+        }
+    }
+    assert!(half > CONVERSIONS / 10, "{half} of {CONVERSIONS} were killed while they wrote");
 }
