@@ -6,24 +6,17 @@
 mod common;
 pub(crate) use common::{rendering, skip, sweep_place};
 
+mod calibration;
 mod columns;
-mod findings;
 mod guide;
 mod h100;
 mod matching_gain;
 mod paper_programs;
-mod paper_tables;
 mod quick;
 mod real_programs;
 mod report_data;
+mod report_tables;
 mod sampling;
 mod silences;
-mod software_tables;
-mod solo_classes;
-mod solo_facts;
-mod solo_needs;
-mod solo_runs;
-mod solo_tables;
-mod study_tables;
-mod ugpu_tables;
+mod solo;
 mod water_filling;
