@@ -4,12 +4,9 @@
 use gpumodel::report::figure::{Area, Drawing, FIGURES, Figure, FigureInput, Sheet, Source, Width};
 use gpumodel::report::results::Analysis;
 
-use crate::drawn::{compared, draw, input, shown};
-use crate::picture::{boxes, levels, texts};
+use crate::drawn::{boxes, compared, draw, input, levels, shown, texts};
 use crate::shown::{crowded, small, together};
-use crate::shown_mixes::mixes;
-use crate::shown_slices::{sliced, surfaces};
-use crate::shown_study::{apart, hosted, pairs};
+use crate::shown_study::{apart, hosted, mixes, pairs, sliced, surfaces};
 
 /// Figures whose cells hold their values.
 const MAPS: [&str; 3] = ["interference", "activity", "slice-surface"];

@@ -10,8 +10,7 @@ use gpumodel::report::figure::{
 };
 use gpumodel::report::results::{Analysis, CoRun};
 
-use crate::drawn::{compared, input, shown};
-use crate::picture::texts;
+use crate::drawn::{compared, input, shown, texts};
 use crate::shown::{data, small, together};
 
 /// `plot` of the committed record with `options`, written to `to`: what it says on standard
@@ -168,7 +167,7 @@ fn causes_and_classes_have_new_names_and_keep_their_looks() {
         assert!(all.contains(&new.to_string()), "{figure}: {new} is not among {all:?}");
         assert!(!old_words.contains(&new.to_string()), "{figure}");
         let colours = |svg: &str| -> Vec<String> {
-            crate::picture::boxes(svg).into_iter().map(|(_, fill)| fill).collect()
+            crate::drawn::boxes(svg).into_iter().map(|(_, fill)| fill).collect()
         };
         assert_eq!(colours(&drawing.svg), colours(&plain.svg), "{figure}");
     };

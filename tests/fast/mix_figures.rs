@@ -3,10 +3,9 @@
 use gpumodel::report::figure::{Drawing, Figure, FigureInput};
 use gpumodel::report::results::{Analysis, CoRun};
 
-use crate::picture::{boxes, texts};
+use crate::drawn::{boxes, texts};
 use crate::shown::crowded;
-use crate::shown_mixes::{EPOCH, costly, divided, kept, looks, mix, mixes, shared};
-use crate::shown_study::apart;
+use crate::shown_study::{EPOCH, apart, costly, divided, kept, looks, mix, mixes, shared};
 
 const BLUE: &str = "#0072B2";
 const VERMILION: &str = "#D55E00";

@@ -6,7 +6,7 @@ use gpumodel::report::results::{Analysis, with_short_names};
 use gpumodel::report::{ReportError, page, table, write_all};
 
 use crate::covering::clear;
-use crate::picture::{boxes, texts};
+use crate::drawn::{boxes, texts};
 use crate::shown::small;
 use crate::shown_queue::{Size, TWENTY, queued};
 

@@ -7,8 +7,7 @@ use gpumodel::report::figure::{Choice, Drawing, FIGURES, Figure, FigureInput, Sh
 use gpumodel::report::results::{Analysis, CellRecord, with_short_names};
 use gpumodel::report::{ReportError, page, table, write_all};
 
-use crate::drawn::{compared, draw, input, shown};
-use crate::picture::{boxes, texts};
+use crate::drawn::{boxes, compared, draw, input, shown, texts};
 use crate::shown::{crowded, data, small};
 
 #[test]

@@ -1,9 +1,11 @@
-//! Records of studies: applications alone under schemes with one setting after
-//! another, and pairs of applications.
+//! Records of studies: applications alone under schemes with one setting after another, and
+//! pairs of applications; on slices of several sizes, alone and in pairs; pairs that divide SMs
+//! and memory channels: promises, looks at the end of epochs, and what has moved up to each.
 
 use gpumodel::report::results::{
-    Analysis, AppRecord, CacheCounters, CoRun, CoRunApp, DramCounters, HostTime, KernelRecord,
-    SCHEMA, UnitShares, WorkersRecord,
+    Analysis, AppRecord, CacheCounters, CoRun, CoRunApp, DecisionRecord, DramCounters,
+    EnergyRecord, HostTime, KernelRecord, MigrationRecord, MovedSoFar, SCHEMA, UnitShares,
+    WorkersRecord,
 };
 
 use crate::shown::small;
@@ -11,7 +13,7 @@ use crate::shown::small;
 const NAMES: [&str; 7] = ["BO", "FD", "LM", "MD", "NB", "PF", "TP"];
 
 /// The name of application `app`; long ones are longer than a figure has room for.
-pub(crate) fn name(app: u32, long: bool) -> String {
+fn name(app: u32, long: bool) -> String {
     let short = NAMES[usize::try_from(app % 7).unwrap()];
     match (long, app / 7) {
         (true, _) => format!("suite/{short}-an-application-with-a-long-name-{app}"),
@@ -177,4 +179,190 @@ pub(crate) fn pairs(mixes: usize, long: bool) -> Vec<Analysis> {
         [order((first, second)), order((second, first))]
     };
     both.take(mixes).flat_map(mix).collect()
+}
+
+/// Instructions per cycle of application `app` on a slice: bound by its SMs, or by its
+/// channels and then by its SMs.
+fn ipc(app: u32, sms: u32, channels: u32) -> f64 {
+    let compute = f64::from(sms) * 60.0;
+    let memory = f64::from(channels) * f64::from(40 + 13 * (app % 7));
+    if app.is_multiple_of(2) { compute } else { compute.min(memory) }
+}
+
+fn on(app: u32, long: bool, (sms, channels): (u32, u32)) -> CoRunApp {
+    CoRunApp {
+        app: name(app, long),
+        cycles: 1_000_000,
+        end_cycle: 1_000_000,
+        ipc: ipc(app, sms, channels),
+        sms: sms.into(),
+        channels: channels.into(),
+        ..CoRunApp::default()
+    }
+}
+
+/// A run under `bp` whose first application has a slice of that size.
+fn under(apps: Vec<CoRunApp>, (sms, channels): (u32, u32)) -> CoRun {
+    let setting = |(key, value): (&str, u32)| (key.to_string(), value.to_string());
+    CoRun {
+        scheme: "bp".into(),
+        parameters: [("sms", sms), ("channels", channels), ("high", 1)].map(setting).into(),
+        until: "cycles=1000000".into(),
+        cycles: 1_000_000,
+        apps,
+        ..CoRun::default()
+    }
+}
+
+/// `apps` applications alone, a record each, with 40 SMs and some channels, and with 16
+/// channels and some SMs.
+pub(crate) fn sliced(apps: u32, long: bool) -> Vec<Analysis> {
+    let record = |app| {
+        let by_channels = [4, 8, 16, 24, 32].map(|channels| (40, channels));
+        let by_sms = [20, 60, 80].map(|sms| (sms, 16));
+        let all = by_channels.into_iter().chain(by_sms);
+        let coruns = all.map(|size| under(vec![on(app, long, size)], size)).collect();
+        Analysis { coruns, machine: small().machine, ..Analysis::default() }
+    };
+    (0..apps).map(record).collect()
+}
+
+/// A pair whose first application has every size of slice but one, the second the rest.
+pub(crate) fn surface(apps: [u32; 2], long: bool) -> Analysis {
+    let mut coruns = Vec::new();
+    for sms in [20, 40, 60] {
+        for channels in [8, 16, 24].into_iter().filter(|&channels| (sms, channels) != (60, 8)) {
+            let (own, rest) = ((sms, channels), (80 - sms, 32 - channels));
+            let mut run = under(vec![on(apps[0], long, own), on(apps[1], long, rest)], own);
+            let share =
+                |(app, size): (u32, (u32, u32))| ipc(app, size.0, size.1) / ipc(app, 80, 32);
+            run.stp = share((apps[0], own)) + share((apps[1], rest));
+            run.antt = 2.0 / run.stp;
+            coruns.push(run);
+        }
+    }
+    Analysis { coruns, machine: small().machine, ..Analysis::default() }
+}
+
+/// `pairs` such pairs, a record each.
+pub(crate) fn surfaces(pairs: u32, long: bool) -> Vec<Analysis> {
+    (0..pairs).map(|pair| surface([2 * pair + 1, 2 * pair], long)).collect()
+}
+
+/// Cycles between two looks.
+pub(crate) const EPOCH: u64 = 5_000_000;
+
+/// An application that keeps `progress` of the `solo` thread instructions per cycle
+/// that it has alone.
+pub(crate) fn kept(app: &str, solo: f64, progress: f64) -> CoRunApp {
+    CoRunApp {
+        app: app.into(),
+        ipc: solo * progress,
+        solo_ipc: solo,
+        slowdown: 1.0 / progress,
+        normalized_progress: progress,
+        ..CoRunApp::default()
+    }
+}
+
+/// Two applications under `scheme` with its settings.
+pub(crate) fn shared(scheme: &str, settings: &[(&str, &str)], apps: [CoRunApp; 2]) -> CoRun {
+    CoRun {
+        scheme: scheme.into(),
+        parameters: settings.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(),
+        stp: apps.iter().map(|app| app.normalized_progress).sum(),
+        antt: apps.iter().map(|app| app.slowdown).sum::<f64>() / 2.0,
+        apps: apps.into(),
+        ..CoRun::default()
+    }
+}
+
+/// A start, and a look at the end of every epoch; each row says for how many cycles of
+/// its epoch both applications had vacated SMs and pages under way.
+pub(crate) fn looks(epochs: &[[(u64, u64); 2]]) -> Vec<DecisionRecord> {
+    let mut sum = [MovedSoFar::default(); 2];
+    let start = DecisionRecord { wake: "start".into(), ..DecisionRecord::default() };
+    let look = |(count, epoch): (u64, &[(u64, u64); 2])| {
+        for (app, (vacating, moving)) in sum.iter_mut().zip(epoch) {
+            app.vacating_cycles += vacating;
+            app.moving_cycles += moving;
+            app.pages_moved += moving / 1000;
+        }
+        let reported = sum.iter().any(|app| app.pages_moved > 0);
+        let moved = if reported { sum.to_vec() } else { Vec::new() };
+        let (cycle, wake) = (count * EPOCH, "as asked".into());
+        DecisionRecord { cycle, wake, moved, ..DecisionRecord::default() }
+    };
+    std::iter::once(start).chain((1..).zip(epochs).map(look)).collect()
+}
+
+/// `run` with that many thread instructions and joules, of the GPU and of its memory.
+pub(crate) fn costly(mut run: CoRun, instructions: u64, [gpu, memory]: [f64; 2]) -> CoRun {
+    run.apps[0].all_thread_instructions = instructions;
+    run.energy_joules = gpu + memory;
+    run.energy =
+        Some(EnergyRecord { static_joules: gpu, dram_joules: memory, ..EnergyRecord::default() });
+    run
+}
+
+/// `run` with private channels and with `looks` at its epochs.
+pub(crate) fn divided(mut run: CoRun, looks: Vec<DecisionRecord>) -> CoRun {
+    let last = looks.last().map(|look| look.moved.clone()).unwrap_or_default();
+    for (place, app) in run.apps.iter_mut().enumerate() {
+        let moved = last.get(place).copied().unwrap_or_default();
+        app.migration = Some(MigrationRecord {
+            pages_moved: moved.pages_moved,
+            moving_cycles: moved.moving_cycles,
+            vacating_cycles: moved.vacating_cycles,
+            ..MigrationRecord::default()
+        });
+    }
+    run.decisions = looks;
+    run
+}
+
+/// The record of one mix.
+pub(crate) fn mix(coruns: Vec<CoRun>) -> Analysis {
+    Analysis {
+        schema: SCHEMA.into(),
+        program: "gpumodel 0.1.0".into(),
+        machine: small().machine,
+        coruns,
+        ..Analysis::default()
+    }
+}
+
+/// Mixes of a memory-bound application with a compute-bound one, which has the high
+/// priority, under the schemes of UGPU's comparison.
+pub(crate) fn mixes(count: u32, long: bool) -> Vec<Analysis> {
+    (0..count).map(|place| one(place, long)).collect()
+}
+
+fn one(place: u32, long: bool) -> Analysis {
+    let (memory, compute) = (name(place % 10, long), name(10 + place / 10, long));
+    let vary = |factor: u32| f64::from((place * factor) % 13) / 100.0;
+    let run = |scheme: &str, settings: &[(&str, &str)], memory_keeps: f64, compute_keeps: f64| {
+        let apps = [kept(&memory, 400.0, memory_keeps), kept(&compute, 4000.0, compute_keeps)];
+        let spent = [30.0 + 10.0 * compute_keeps, 4.0 + 8.0 * memory_keeps];
+        costly(shared(scheme, settings, apps), 1_000_000_000 + u64::from(place), spent)
+    };
+    let promise = [("target", "0.75"), ("high", "0")];
+    let cycles = |percent: u32, factor: u32| {
+        u64::from(percent * (4 + (place * factor) % 9) / 8) * EPOCH / 100
+    };
+    let moved = |slow: u32| {
+        let some = |share| [(cycles(2, 3) / share, cycles(slow, 5) / share), (0, 0)];
+        let back = [(0, cycles(slow, 7) / 3), (cycles(4, 5), cycles(slow / 2, 3))];
+        looks(&[[(0, 0); 2], some(1), some(2), [(0, 0); 2], back])
+    };
+    let ugpu = |scheme, gain: f64, slow| {
+        divided(run(scheme, &[], 0.52 + vary(5) + gain, 0.71 + vary(7) + gain / 2.0), moved(slow))
+    };
+    mix(vec![
+        run("bp", &[], 0.49 + vary(3), 0.52 + vary(11) / 3.0),
+        run("qos-mps-share", &promise, 0.47 + vary(7), 0.69 + vary(5)),
+        run("qos-bp", &promise, 0.24 + vary(4), 0.76 + vary(2) / 6.0),
+        ugpu("ugpu-soft", 0.02, 40),
+        ugpu("ugpu", 0.1, 8),
+    ])
 }

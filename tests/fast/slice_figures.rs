@@ -1,11 +1,11 @@
-//! Do the figures of slices of several sizes follow from the numbers?
+//! Do the figures of slices of several sizes follow from the numbers, and show what a run got
+//! when a setting exceeds the machine?
 
 use gpumodel::report::figure::{Drawing, Figure, FigureInput};
 use gpumodel::report::results::{Analysis, MigrationRecord};
 
-use crate::picture::texts;
-use crate::shown_slices::{sliced, surface, surfaces};
-use crate::shown_study::apart;
+use crate::drawn::texts;
+use crate::shown_study::{alone, apart, cycles, sliced, studied, surface, surfaces};
 
 fn drawn(name: &str, records: &[Analysis]) -> Result<Drawing, String> {
     let figure = Figure::named(name).unwrap();
@@ -15,6 +15,11 @@ fn drawn(name: &str, records: &[Analysis]) -> Result<Drawing, String> {
 fn rows(drawing: &Drawing) -> Vec<Vec<String>> {
     let mut reader = csv::Reader::from_reader(drawing.csv.as_bytes());
     reader.records().map(|row| row.unwrap().iter().map(str::to_string).collect()).collect()
+}
+
+/// Column number `column` of a figure's values.
+fn column(drawing: &Drawing, column: usize) -> Vec<String> {
+    rows(drawing).into_iter().map(|mut row| row.swap_remove(column)).collect()
 }
 
 fn says(drawing: &Drawing, words: &str) -> bool {
@@ -105,4 +110,45 @@ fn values_that_no_map_can_show_are_omitted() {
     }
     assert!(drawn("slice-speed", &apart(1, false)).is_err());
     assert!(drawn("slice-surface", &sliced(1, false)).is_err());
+}
+
+#[test]
+fn missing_sms_and_ctas_have_no_points() {
+    let mut record = studied(0, false);
+    let solo = record.solo[0].clone();
+    for sms in [16, 20, 100] {
+        let mut run = alone(&solo, "solo", ("sms", sms), cycles(0));
+        run.apps[0].sms = 16;
+        record.coruns.push(run);
+    }
+    for ctas in [8, 100] {
+        record.coruns.push(alone(&solo, "pt", ("ctas", ctas), cycles(0)));
+    }
+    let records = [record];
+    let drawing = drawn("sm-scaling", &records).unwrap();
+    assert_eq!(column(&drawing, 1), ["1", "2", "4", "8", "12", "16"]);
+    assert!(says(&drawing, "3 more runs held as much as others"));
+    let drawing = drawn("ctas", &records).unwrap();
+    assert_eq!(column(&drawing, 2), ["1", "2", "3", "4", "6", "8"]);
+    assert!(says(&drawing, "2 more runs held as much as others"));
+}
+
+#[test]
+fn a_slice_beyond_the_machine_is_drawn_where_it_ran() {
+    let mut records = sliced(1, false);
+    let (sms, channels) = (String::from("sms"), String::from("channels"));
+    let mut beyond = records[0].coruns.last().unwrap().clone();
+    assert_eq!((beyond.apps[0].sms, beyond.apps[0].channels), (80, 16));
+    beyond.parameters.insert(sms.clone(), "100".into());
+    records[0].coruns.push(beyond);
+    let drawing = drawn("slice-speed", &records).unwrap();
+    assert!(column(&drawing, 3).iter().all(|count| count != "100"), "{}", drawing.csv);
+    assert!(says(&drawing, "One more run held as much as another"));
+    let mut pair = surface([1, 0], false);
+    let mut beyond = pair.coruns[0].clone();
+    beyond.parameters.extend([(sms, "100".into()), (channels, "64".into())]);
+    pair.coruns.push(beyond);
+    let drawing = drawn("slice-surface", &[pair]).unwrap();
+    assert_eq!(column(&drawing, 2).len(), 8);
+    assert!(says(&drawing, "One more run held as much as another"));
 }

@@ -6,11 +6,11 @@ use gpumodel::report::results::Analysis;
 use gpumodel::report::{ReportError, write_all};
 
 use crate::covering::clear;
-use crate::picture::{boxes, texts};
+use crate::drawn::{boxes, texts};
 use crate::shown::{crowded, small};
-use crate::shown_mixes::mixes;
-use crate::shown_slices::{sliced, surfaces};
-use crate::shown_study::{alone, apart, cycles, hosted, pair, pairs, studied};
+use crate::shown_study::{
+    alone, apart, cycles, hosted, mixes, pair, pairs, sliced, studied, surfaces,
+};
 
 fn draw(name: &str, records: &[Analysis]) -> Drawing {
     Figure::named(name).unwrap().draw(&FigureInput::new(records)).unwrap()

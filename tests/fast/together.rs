@@ -6,7 +6,7 @@ use gpumodel::report::results::statistics::geometric_mean;
 use gpumodel::report::results::{Analysis, CellRecord, CoRun, MigrationRecord, with_short_names};
 use gpumodel::report::{table, write_all};
 
-use crate::picture::{boxes, texts};
+use crate::drawn::{boxes, texts};
 use crate::shown::{data, small, together};
 
 fn draw(name: &str, records: &[Analysis]) -> Drawing {
