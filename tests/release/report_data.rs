@@ -30,10 +30,6 @@ pub(crate) struct Run {
     /// Of all runs of all applications.
     pub(crate) thread_instructions: f64,
     pub(crate) energy_joules: f64,
-    pub(crate) dram_static_joules: f64,
-    pub(crate) dram_joules: f64,
-    pub(crate) activates_joules: f64,
-    pub(crate) migrations_joules: f64,
     /// By application, held at the end.
     #[serde(deserialize_with = "joined")]
     pub(crate) sms: Vec<u32>,
@@ -41,8 +37,6 @@ pub(crate) struct Run {
     pub(crate) channels: Vec<u32>,
     #[serde(deserialize_with = "joined")]
     pub(crate) ipc: Vec<f64>,
-    #[serde(deserialize_with = "joined")]
-    pub(crate) normalized_progress: Vec<f64>,
     /// Why the scheme decided first as it did.
     pub(crate) first_reason: String,
 }
@@ -74,11 +68,6 @@ impl Run {
         };
         let own = self.parameters.iter().filter(|(key, value)| differs(key, value));
         own.fold(self.scheme.clone(), |name, (key, value)| format!("{name}:{key}={value}"))
-    }
-
-    /// Energy of the memory.
-    pub(crate) fn memory_joules(&self) -> f64 {
-        self.dram_static_joules + self.dram_joules + self.activates_joules + self.migrations_joules
     }
 }
 
