@@ -170,6 +170,8 @@ fn instructions_of_other_architectures_take_the_time_of_their_work() {
         ("v100", "REDUX.SUM", Unit::Sfu, Effect::Compute, 8),
         ("a100", "HGMMA.64x128x16.F32", Unit::Tensor, Effect::MatrixGroup, 32768 / 256),
         ("a100", "WARPGROUP.DEPBAR.LE", Unit::Control, Effect::MatrixWait, 1),
+        ("a100", "PREEXIT", Unit::Int, Effect::Compute, 2),
+        ("a100", "ACQBULK", Unit::Int, Effect::Compute, 2),
         ("gtx-1080", "HMMA.16816.F32", Unit::Fp32, Effect::Compute, 2048 / 32),
     ] {
         let Resolved { machine, isa, .. } = machine(name);
