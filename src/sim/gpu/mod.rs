@@ -46,7 +46,7 @@ use crate::gpu::decision_counters::DecisionCounters;
 use crate::gpu::dispatch::Dispatcher;
 use crate::gpu::error::MachineError;
 use crate::gpu::event_queue::{Event, EventQueue};
-use crate::gpu::fast_forward::{Course, FastForward, Readings};
+use crate::gpu::fast_forward::{FastForward, Readings, WindowContext};
 use crate::gpu::feed::Feed;
 use crate::gpu::hardware::Hardware;
 use crate::gpu::outcome::{Drain, Outcome};
@@ -311,7 +311,7 @@ impl<'a> Gpu<'a> {
 
     fn on_window(&mut self) -> Result<(), MachineError> {
         let Some(fast_forward) = &mut self.fast_forward else { return Ok(()) };
-        fast_forward.on_window(&mut Course {
+        fast_forward.on_window(&mut WindowContext {
             hardware: &mut self.hardware,
             apps: &self.apps,
             plan_control: &mut self.plan_control,

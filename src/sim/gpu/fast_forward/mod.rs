@@ -123,7 +123,7 @@ pub(crate) struct FastForward {
 
 /// The parts of a run that fast-forward needs.
 #[derive(Debug)]
-pub(crate) struct Course<'c, 'a> {
+pub(crate) struct WindowContext<'c, 'a> {
     pub(crate) hardware: &'c mut Hardware<'a>,
     pub(crate) apps: &'c [Running],
     pub(crate) plan_control: &'c mut PlanControl,
@@ -131,7 +131,7 @@ pub(crate) struct Course<'c, 'a> {
     pub(crate) residency: Option<&'c mut ResidencyRecorder>,
 }
 
-impl Course<'_, '_> {
+impl WindowContext<'_, '_> {
     /// What has to stay the same; `None` where nothing may be passed over.
     fn era(&self) -> Option<Era> {
         let control = &self.plan_control;
@@ -219,8 +219,8 @@ impl Course<'_, '_> {
 impl Measurement {
     /// Begins to measure once each launch has retired `generations` times the CTAs that it has
     /// on the SMs.
-    fn begin(era: Era, generations: u64, course: &Course<'_, '_>) -> Self {
-        let grids = || era.launches.iter().map(|&kernel| course.grid(kernel));
+    fn begin(era: Era, generations: u64, context: &WindowContext<'_, '_>) -> Self {
+        let grids = || era.launches.iter().map(|&kernel| context.grid(kernel));
         let due = grids().map(|grid| grid.retired + generations * grid.resident()).collect();
         let life = grids().filter_map(Grid::mean_life).max().unwrap_or(0);
         Self {
@@ -236,24 +236,24 @@ impl Measurement {
     }
 
     /// Begins at once, with windows of `length` cycles.
-    fn begin_now(era: Era, length: Cycle, course: &Course<'_, '_>) -> Self {
-        let mut measured = Self { length, ..Self::begin(era, 0, course) };
-        measured.take(course);
+    fn begin_now(era: Era, length: Cycle, context: &WindowContext<'_, '_>) -> Self {
+        let mut measured = Self { length, ..Self::begin(era, 0, context) };
+        measured.take(context);
         measured
     }
 
     /// Takes the window that is over into account.
-    fn take(&mut self, course: &Course<'_, '_>) {
+    fn take(&mut self, context: &WindowContext<'_, '_>) {
         let launches = &self.era.launches;
-        let grids = || launches.iter().map(|&kernel| course.grid(kernel));
-        let issued: Vec<f64> = launches.iter().map(|&kernel| course.issued_by(kernel)).collect();
+        let grids = || launches.iter().map(|&kernel| context.grid(kernel));
+        let issued: Vec<f64> = launches.iter().map(|&kernel| context.issued_by(kernel)).collect();
         if self.since.is_none() {
             if grids().zip(&self.due).all(|(grid, &due)| grid.retired >= due) {
                 let life = grids().filter_map(Grid::mean_life).max().unwrap_or(0);
                 self.length = (life / WINDOWS_PER_LIFE).max(self.length);
-                self.since = Some(course.hardware.now());
-                self.readings = Readings::of(course.hardware);
-                self.counts = course.hardware.shared_state.counts.clone();
+                self.since = Some(context.hardware.now());
+                self.readings = Readings::of(context.hardware);
+                self.counts = context.hardware.shared_state.counts.clone();
                 self.issued = issued;
             }
             return;
@@ -299,51 +299,55 @@ impl FastForward {
     ///
     /// # Errors
     /// When the source fails to open a CTA.
-    pub(crate) fn on_window(&mut self, course: &mut Course<'_, '_>) -> Result<(), MachineError> {
-        course.hardware.account_stalls();
-        match (&mut self.measured, course.era()) {
-            (Some(measured), Some(era)) if measured.era == era => measured.take(course),
+    pub(crate) fn on_window(
+        &mut self,
+        context: &mut WindowContext<'_, '_>,
+    ) -> Result<(), MachineError> {
+        context.hardware.account_stalls();
+        match (&mut self.measured, context.era()) {
+            (Some(measured), Some(era)) if measured.era == era => measured.take(context),
             (_, era) => {
                 self.last = None;
                 self.reach = FIRST_REACH;
-                self.measured = era.map(|era| Measurement::begin(era, 1, course));
+                self.measured = era.map(|era| Measurement::begin(era, 1, context));
             }
         }
-        let result = self.try_stretch(course);
+        let result = self.try_stretch(context);
         let length = self.measured.as_ref().map_or(SHORTEST, |measured| measured.length);
-        let queue = &mut course.hardware.shared_state.queue;
+        let queue = &mut context.hardware.shared_state.queue;
         queue.schedule(queue.now() + length, Event::Window);
         result
     }
 
     /// Passes over a stretch where the last windows were steady.
-    fn try_stretch(&mut self, course: &mut Course<'_, '_>) -> Result<(), MachineError> {
+    fn try_stretch(&mut self, context: &mut WindowContext<'_, '_>) -> Result<(), MachineError> {
         let enough =
             |measured: &mut Measurement| measured.rates.first().map_or(0, Vec::len) >= WINDOWS;
         let Some(measured) = self.measured.take_if(enough) else { return Ok(()) };
         let rates: Option<Vec<Rate>> = measured.rates.iter().map(|rates| steady(rates)).collect();
         let Some(rates) = rates else {
             let length = 2 * measured.length;
-            self.measured = Some(Measurement::begin_now(measured.era, length, course));
+            self.measured = Some(Measurement::begin_now(measured.era, length, context));
             return Ok(());
         };
-        self.verify(&measured, &rates, course);
-        let span = measured.span(course.hardware.now());
-        let cycles = course.longest_stretch(&measured, &rates).min(self.reach * span);
+        self.verify(&measured, &rates, context);
+        let span = measured.span(context.hardware.now());
+        let cycles = context.longest_stretch(&measured, &rates).min(self.reach * span);
         let length = measured.length;
         if cycles < length {
-            self.measured = Some(Measurement::begin_now(measured.era, length, course));
+            self.measured = Some(Measurement::begin_now(measured.era, length, context));
             return Ok(());
         }
-        self.pass_over(cycles, &measured, &rates, course)?;
+        self.pass_over(cycles, &measured, &rates, context)?;
         self.last = Some(Stretch { cycles, rates });
-        self.measured = Some(Measurement { length, ..Measurement::begin(measured.era, 0, course) });
+        self.measured =
+            Some(Measurement { length, ..Measurement::begin(measured.era, 0, context) });
         Ok(())
     }
 
     /// Compares the rates with those before the last stretch: half of the change was missing
     /// there, and widens the interval.
-    fn verify(&mut self, measured: &Measurement, rates: &[Rate], course: &Course<'_, '_>) {
+    fn verify(&mut self, measured: &Measurement, rates: &[Rate], context: &WindowContext<'_, '_>) {
         let Some(last) = self.last.take() else { return };
         let mut same = true;
         for (place, (now, before)) in rates.iter().zip(&last.rates).enumerate() {
@@ -353,7 +357,7 @@ impl FastForward {
             self.owed[to_usize(kernel)] += change / 2.0 * cycles;
             let part = change / before.mean;
             same &= part.abs() <= SAME;
-            self.variance[course.grid(kernel).app.index()] += (part * cycles).powi(2) / 12.0;
+            self.variance[context.grid(kernel).app.index()] += (part * cycles).powi(2) / 12.0;
         }
         self.reach = if same { 2 * self.reach } else { self.reach / 2 };
         self.reach = self.reach.clamp(1, LONGEST_REACH);
@@ -365,21 +369,21 @@ impl FastForward {
         cycles: Cycle,
         measured: &Measurement,
         rates: &[Rate],
-        course: &mut Course<'_, '_>,
+        context: &mut WindowContext<'_, '_>,
     ) -> Result<(), MachineError> {
-        let now = Readings::of(course.hardware);
-        let factor = to_f64(cycles) / to_f64(measured.span(course.hardware.now()));
-        let before = course.all_issued();
-        if let Some(residency) = &mut course.residency {
-            residency.note(course.hardware.elapsed(), &course.hardware.dispatcher.held);
+        let now = Readings::of(context.hardware);
+        let factor = to_f64(cycles) / to_f64(measured.span(context.hardware.now()));
+        let before = context.all_issued();
+        if let Some(residency) = &mut context.residency {
+            residency.note(context.hardware.elapsed(), &context.hardware.dispatcher.held);
         }
         for (&kernel, rate) in measured.era.launches.iter().zip(rates) {
             self.owed[to_usize(kernel)] += rate.mean * to_f64(cycles);
-            let app = course.grid(kernel).app.index();
+            let app = context.grid(kernel).app.index();
             self.variance[app] += (rate.error * to_f64(cycles)).powi(2);
         }
-        let walked = self.walk_all(&measured.era.launches, course)?;
-        let Hardware { shared_state, passed, .. } = &mut *course.hardware;
+        let walked = self.walk_all(&measured.era.launches, context)?;
+        let Hardware { shared_state, passed, .. } = &mut *context.hardware;
         for (&kernel, walked) in measured.era.launches.iter().zip(&walked) {
             let before = &measured.counts[to_usize(kernel)];
             grow_launch(&mut shared_state.counts[to_usize(kernel)], before, factor, walked);
@@ -391,8 +395,8 @@ impl FastForward {
         self.cycles += cycles;
         shared_state.skipped += cycles;
         shared_state.queue.bring_forward(cycles, Event::is_of_the_clock);
-        let after = course.all_issued().into_iter().zip(before);
-        course.plan_control.pass_ipc_checks(after.map(|(after, before)| after - before));
+        let after = context.all_issued().into_iter().zip(before);
+        context.plan_control.pass_ipc_checks(after.map(|(after, before)| after - before));
         Ok(())
     }
 
@@ -400,7 +404,7 @@ impl FastForward {
     fn walk_all(
         &mut self,
         launches: &[u32],
-        course: &mut Course<'_, '_>,
+        context: &mut WindowContext<'_, '_>,
     ) -> Result<Vec<Walked>, MachineError> {
         let owed: Vec<f64> =
             launches.iter().map(|&kernel| self.owed[to_usize(kernel)].max(1.0)).collect();
@@ -408,15 +412,15 @@ impl FastForward {
         loop {
             let wants = |&place: &usize| {
                 let kernel = launches[place];
-                let half = course.per_cta(kernel) / 2.0;
-                self.owed[to_usize(kernel)] >= half && course.spare_ctas(kernel) > 0
+                let half = context.per_cta(kernel) / 2.0;
+                self.owed[to_usize(kernel)] >= half && context.spare_ctas(kernel) > 0
             };
             let left = |&place: &usize| self.owed[to_usize(launches[place])] / owed[place];
             let places = (0..launches.len()).filter(wants);
             let Some(place) = places.max_by(|one, other| left(one).total_cmp(&left(other))) else {
                 return Ok(walked);
             };
-            let one = self.walk_next(launches[place], course.hardware)?;
+            let one = self.walk_next(launches[place], context.hardware)?;
             self.owed[to_usize(launches[place])] -= to_f64(one.warps);
             walked[place].ctas += one.ctas;
             walked[place].warps += one.warps;
