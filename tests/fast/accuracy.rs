@@ -142,6 +142,8 @@ fn pairs_end_when_the_cycle_simulator_ends_them() {
             let name = &expected.traces[app];
             println!("{name:12} {cycles:6} / {should:6} {error:+5.1} %  {slower:.2} / {than:.2}");
             assert!(error.abs() < 15.0, "{name} in {:?}: {error:+.1} %", expected.traces);
+            let far = (slower / than - 1.0).abs();
+            assert!(far < 0.22, "{name} in {:?}: {slower:.2} for {than:.2}", expected.traces);
             assert!(slower > 1.0, "{name} gains nothing by sharing: {slower}");
         }
         let order = |row: &Row| row.slowdowns()[0] > row.slowdowns()[1];
