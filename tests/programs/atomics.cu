@@ -53,6 +53,23 @@ __global__ void real_numbers(float *f, double *d, half2 *h, const int *x, int n)
     atomicMax((unsigned long long *)(d + 1), most);
   }
 }
+__global__ void shared_words(unsigned long long *w, long long *s, double *d, const int *x, int n) {
+  // The compiler makes loops of compare-and-swap of these.
+  __shared__ unsigned long long sum[2], last;
+  __shared__ long long least;
+  __shared__ double half;
+  if (threadIdx.x == 0) sum[0] = sum[1] = last = 0, least = 1ll << 60, half = 0;
+  __syncthreads();
+  for (int t = threadIdx.x; t < n; t += blockDim.x) {
+    atomicAdd(sum, (1ull << 40) + 3);
+    atomicAdd(sum + (t & 1), (unsigned long long)(long long)x[t] << 20);
+    atomicMin(&least, (long long)x[t] << 24);
+    atomicExch(&last, 5ull << 33);
+    s[t] = (long long)atomicAdd(&half, x[t] * 0.5);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) w[0] = sum[0], w[1] = sum[1], w[2] = last, s[n] = least, *d = half;
+}
 __global__ void swaps(int *lock, int *total, int *last) {
   // One thread of each CTA at a time is inside.
   if (threadIdx.x == 0) {
@@ -79,6 +96,11 @@ int main() {
   whole<<<(n + 127) / 128, 128>>>(di, du, dw, dx, n);
   real_numbers<<<(n + 127) / 128, 128>>>(df, dd, dh, dx, n);
   swaps<<<9, 64>>>(dl, dl + 1, dl + 2);
+  const int part = 300;
+  unsigned long long *ds = device<unsigned long long>(nullptr, 3);
+  long long *dp = device<long long>(nullptr, part + 1);
+  double *dt = device<double>(nullptr, 1);
+  shared_words<<<1, 96>>>(ds, dp, dt, dx, part);
   double sum = 0, least = 0;
   unsigned long long most = 0;
   for (int t = 0; t < n; t++) {
@@ -113,5 +135,14 @@ int main() {
   expect("most", 0, double(bits[1]), double(most), 0);
   for (int s = 0; s < slots; s++) expect("half", s, __low2float(gh[s]) - 2 * __high2float(gh[s]), 0.0f, 0), expect("half", s, __low2float(gh[s]), n / float(slots), 0);
   expect("lock", 0, gl[0], 0, 0), expect("lock", 1, gl[1], 9, 0), expect("lock", 2, gl[2], 7, 0);
+  unsigned long long sums[3] = {((1ull << 40) + 3) * part, 0, 5ull << 33}, *gs = host(ds, 3);
+  long long far = 1ll << 60;
+  double total = 0;
+  for (int t = 0; t < part; t++) {
+    sums[t & 1] += (unsigned long long)(long long)x[t] << 20, total += x[t] * 0.5;
+    if (x[t] * (1ll << 24) < far) far = x[t] * (1ll << 24);
+  }
+  for (int k = 0; k < 3; k++) expect("shared", k, double(gs[k] ^ sums[k]), 0.0, 0);
+  expect("shared", 3, double(host(dp, part + 1)[part] - far), 0.0, 0), expect("shared", 4, *host(dt, 1), total, 0);
   return finish("atomics");
 }

@@ -128,7 +128,7 @@ struct Operation {
     space: Space,
     update: Update,
     wide: bool,
-    /// The result is whether the swap was done.
+    /// The result is whether the swap was done, a number as wide as the operands.
     status: bool,
 }
 
@@ -162,7 +162,7 @@ impl Operation {
             olds[lane] = if self.status { u64::from(old == first[lane]) } else { old };
         }
         scope.put(self.target, mask, &olds.map(low));
-        if self.wide && !self.status {
+        if self.wide {
             scope.put(self.target.next(), mask, &olds.map(high));
         }
         Ok(())
