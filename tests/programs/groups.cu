@@ -19,6 +19,56 @@ __global__ void tiles(const int *x, int *sums, int *scans, int *odd, int *labels
   auto same = cg::labeled_partition(warp, v % 3);
   labels[t] = same.size() * 100 + same.thread_rank();
 }
+const int kinds = 10;
+template <int width> __device__ void tile_of(const int *x, int *o) {
+  // Each tile has results of its own, with all tiles of a warp together and with some of them.
+  auto tile = cg::tiled_partition<width>(cg::this_thread_block());
+  int t = threadIdx.x, v = x[t];
+  unsigned mask = (width < 32 ? (1u << width % 32) - 1 : ~0u) << (t & 31 & ~(width - 1));
+  o += t * kinds;
+  o[0] = cg::reduce(tile, v, cg::plus<int>());
+  o[1] = cg::reduce(tile, v * 3, cg::bit_xor<int>());
+  o[2] = cg::reduce(tile, v, cg::greater<int>());
+  o[3] = tile.ballot(v & 1);
+  o[4] = tile.all(v < 40) * 2 + tile.any(v < 5);
+  o[5] = tile.match_any(v % 3);
+  o[6] = __ballot_sync(mask, v & 2);
+  o[7] = cg::exclusive_scan(tile, v);
+  o[8] = o[9] = -1;
+  if (t / width % 2 == 0) {
+    o[8] = cg::reduce(tile, v, cg::plus<int>());
+    tile.sync();
+    o[9] = tile.shfl(v, width - 1) + (__match_any_sync(mask, v % 2) ^ mask);
+  }
+}
+__global__ void widths(const int *x, int *o) {
+  int n = blockDim.x * kinds;
+  tile_of<2>(x, o);
+  tile_of<4>(x, o + n);
+  tile_of<8>(x, o + 2 * n);
+  tile_of<16>(x, o + 3 * n);
+  tile_of<32>(x, o + 4 * n);
+}
+void expect_widths(const int *x, const int *got, int n) {
+  for (int k = 0; k < 5; k++)
+    for (int t = 0; t < n; t++) {
+      int width = 2 << k, first = t / width * width, shift = first % 32;
+      unsigned sum = 0, bits = 0, most = 0, odd = 0, all = 2, any = 0, same = 0, second = 0, before = 0, parity = 0;
+      for (int i = first; i < first + width; i++) {
+        unsigned v = x[i], bit = 1u << (i - first);
+        sum += v, bits ^= v * 3, most = v > most ? v : most, before += i < t ? v : 0;
+        odd |= v & 1 ? bit : 0, second |= v & 2 ? bit : 0;
+        if (v >= 40) all = 0;
+        if (v < 5) any = 1;
+        if (v % 3 == unsigned(x[t]) % 3) same |= bit;
+        if (v % 2 != unsigned(x[t]) % 2) parity |= bit;
+      }
+      bool part = t / width % 2 == 0;
+      unsigned last = unsigned(x[first + width - 1]) + (parity << shift);
+      unsigned wanted[kinds] = {sum, bits, most, odd, all + any, same, second << shift, before, part ? sum : ~0u, part ? last : ~0u};
+      for (int i = 0; i < kinds; i++) expect("width", (k * 1000 + t) * kinds + i, got[(k * n + t) * kinds + i], int(wanted[i]), 0);
+    }
+}
 __global__ void votes(const unsigned *x, unsigned *out) {
   unsigned t = threadIdx.x, v = x[t], *o = out + t * 8;
   o[0] = __ballot_sync(~0u, v & 1);
@@ -44,6 +94,9 @@ int main() {
   unsigned *w = device<unsigned>(nullptr, 256);
   tiles<<<1, n>>>(a, s, c, o, l);
   votes<<<1, 32>>>(device(y, 32), w);
+  int *width = device<int>(nullptr, 5 * n * kinds);
+  widths<<<1, n>>>(a, width);
+  expect_widths(x, host(width, 5 * n * kinds), n);
   int *sums = host(s, n), *scans = host(c, n), *odd = host(o, n), *labels = host(l, n);
   unsigned *v = host(w, 256), ballot = 0, sum = 0, most = 0, all = 0;
   for (int t = 0; t < n; t++) {

@@ -38,10 +38,11 @@ impl Scope<'_> {
     /// Executes instructions of the first split until another one may be first, or `limit` of
     /// the warp's are done.
     fn stretch(&mut self, limit: u64) -> Result<(), RunError> {
-        let Split { mut at, mask: active, .. } = self.warp.splits[0];
+        let Split { mut at, mask: active, apart, .. } = self.warp.splits[0];
         let code = self.grid.code;
         self.active = active;
-        while self.warp.executed < limit {
+        // Uniform registers between a vote of lanes apart and its use belong to these lanes.
+        while self.warp.executed < limit || apart != 0 {
             let Some(instruction) = code.instructions.get(at) else {
                 return Err(self.grid.fault(at, "there is no code".into()));
             };
@@ -80,7 +81,8 @@ impl Scope<'_> {
     fn goes_on(&mut self, at: usize, addressed: bool, mask: u32) -> bool {
         if self.warp.pause == Pause::Again {
             self.warp.executed -= 1;
-            self.warp.splits[0] = Split { at, mask: self.active, wait: Wait::Object };
+            let split = &mut self.warp.splits[0];
+            *split = Split { at, mask: self.active, wait: Wait::Object, ..*split };
             return false;
         }
         self.warp.note(at, addressed, mask);
@@ -103,8 +105,13 @@ impl Scope<'_> {
                 self.part(next, if mask == 0 { 0 } else { self.active }, *target);
             }
             Control::BranchWhen { target, mask: of, together } => {
-                let all = self.all_here(*of);
-                self.part(next, if all == *together { mask } else { 0 }, *target);
+                let taken = match self.all_here(*of, mask) {
+                    _ if mask == 0 => 0,
+                    true if *together => mask,
+                    false if !*together => self.active,
+                    _ => 0,
+                };
+                self.part(next, taken, *target);
             }
             Control::Jump { address, base } => self.jump(next, mask, *address, *base),
             Control::Exit => self.exit(next, mask),
@@ -115,7 +122,7 @@ impl Scope<'_> {
                 self.warp.splits[0].at = next;
                 self.warp.meet();
             }
-            Control::Sync { mask: of } => self.sync(*of, next, mask),
+            Control::Sync { mask: of, apart } => self.sync(*of, *apart, next, mask),
             Control::Barrier(barrier) => self.cta_barrier(barrier, next, mask)?,
             Control::ClusterArrive => {
                 self.warp.splits[0].at = next;
@@ -150,11 +157,12 @@ impl Scope<'_> {
         }
     }
 
-    /// Whether all lanes of a mask that have not ended are here.
-    fn all_here(&self, of: From) -> bool {
+    /// Whether the lanes of `here` have all of a mask that have not ended. The compiler's guard
+    /// excludes lanes whose mask is not that of others.
+    fn all_here(&self, of: From, here: u32) -> bool {
         let first = self.active.trailing_zeros() as usize % 32;
         let wanted = self.get(of)[first] & self.warp.alive;
-        self.active & wanted == wanted
+        here & wanted == wanted
     }
 
     /// Lanes of `taken` go to `target`, the others on to `next`.
@@ -166,7 +174,8 @@ impl Scope<'_> {
             (_, 0) => split.at = target,
             _ => {
                 (split.at, split.mask) = (next, others);
-                self.warp.splits.push(Split { at: target, mask: taken, wait: Wait::Ready });
+                let goes = Split { at: target, mask: taken, ..*split };
+                self.warp.splits.push(goes);
             }
         }
     }
@@ -176,12 +185,13 @@ impl Scope<'_> {
         let place =
             |lane: usize| usize::try_from(to[lane].wrapping_add(base) / 16).unwrap_or(usize::MAX);
         let others = self.active & !mask;
-        self.warp.splits[0] = Split { at: next, mask: others, wait: Wait::Ready };
+        let here = Split { at: next, mask: others, ..self.warp.splits[0] };
+        self.warp.splits[0] = here;
         let mut left = mask;
         while left != 0 {
             let at = place(left.trailing_zeros() as usize);
             let same = mask_of(|lane| left >> lane & 1 == 1 && place(lane) == at);
-            self.warp.splits.push(Split { at, mask: same, wait: Wait::Ready });
+            self.warp.splits.push(Split { at, mask: same, ..here });
             left &= !same;
         }
         self.warp.splits.retain(|split| split.mask != 0);
@@ -226,26 +236,45 @@ impl Scope<'_> {
         let split = &mut self.warp.splits[0];
         let others = split.mask & !mask;
         split.at = next;
-        if mask == 0 || joined & self.warp.alive & !split.mask == 0 && others == 0 {
+        if mask == 0 {
             return;
         }
+        if joined & self.warp.alive & !split.mask == 0 && others == 0 {
+            split.apart = 0;
+            return;
+        }
+        let left = Split { mask: others, ..*split };
         let number = u8::try_from(barrier).unwrap_or(0);
-        (split.mask, split.wait) = (mask, Wait::Converge(number, joined));
+        *split = Split { at: next, mask, wait: Wait::Converge(number, joined), apart: 0 };
         if others != 0 {
-            self.warp.splits.push(Split { at: next, mask: others, wait: Wait::Ready });
+            self.warp.splits.push(left);
         }
         self.warp.meet();
     }
 
-    fn sync(&mut self, of: From, next: usize, mask: u32) {
-        let of = self.get(of);
-        let wanted = each(mask).fold(0, |wanted, lane| wanted | of[lane]) & self.warp.alive;
+    /// The lanes of each mask wait for each other and go on, where `apart` without any others.
+    fn sync(&mut self, of: From, apart: bool, next: usize, mask: u32) {
+        let (of, alive) = (self.get(of), self.warp.alive);
+        let all = each(mask).fold(0, |all, lane| all | of[lane]) & alive;
+        let one = all == mask && each(mask).all(|lane| of[lane] & alive == all);
         let split = &mut self.warp.splits[0];
-        split.at = next;
-        if wanted & !split.mask == 0 {
+        (split.at, split.apart) = (next, 0);
+        let here = *split;
+        if all & !here.mask == 0 && (!apart || one && all == alive) {
             return;
         }
-        split.wait = Wait::Warp(wanted);
+        let (mut groups, mut left) = (Vec::new(), mask);
+        while left != 0 {
+            let named = of[left.trailing_zeros() as usize];
+            let wanted = named & alive;
+            let group = left & mask_of(|lane| of[lane] & alive == wanted);
+            let wait = if wanted & !mask == 0 { Wait::Ready } else { Wait::Warp(wanted) };
+            groups.push(Split { mask: group, wait, apart: if apart { named } else { 0 }, ..here });
+            left &= !group;
+        }
+        groups.push(Split { mask: here.mask & !mask, ..here });
+        self.warp.splits.splice(..1, groups);
+        self.warp.merge();
         self.warp.meet();
     }
 

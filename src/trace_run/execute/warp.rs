@@ -48,6 +48,8 @@ pub(crate) struct Split {
     pub(crate) at: usize,
     pub(crate) mask: u32,
     pub(crate) wait: Wait,
+    /// The lanes that have gone on with these and with no others since they met; 0: any may join.
+    pub(crate) apart: u32,
 }
 
 /// A warp.
@@ -127,7 +129,7 @@ impl Warp {
             uniforms: [0; UNIFORMS],
             uniform_predicates: [0, 0, 0, 0, 0, 0, 0, u32::MAX],
             barriers,
-            splits: vec![Split { at: entry, mask: alive, wait: Wait::Ready }],
+            splits: vec![Split { at: entry, mask: alive, wait: Wait::Ready, apart: 0 }],
             alive,
             threads,
             number,
@@ -180,9 +182,8 @@ impl Warp {
     pub(crate) fn merge(&mut self) {
         let mut merged: Vec<Split> = Vec::with_capacity(self.splits.len());
         for split in self.splits.drain(..) {
-            let same = |one: &&mut Split| {
-                one.at == split.at && one.wait == Wait::Ready && split.wait == Wait::Ready
-            };
+            let place = |split: &Split| (split.at, split.wait, split.apart);
+            let same = |one: &&mut Split| split.wait == Wait::Ready && place(one) == place(&split);
             match merged.iter_mut().find(same) {
                 Some(one) => one.mask |= split.mask,
                 None if split.mask != 0 => merged.push(split),

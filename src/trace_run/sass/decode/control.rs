@@ -11,7 +11,8 @@ pub(crate) enum Control {
     Branch { target: usize, also: Option<Guard> },
     /// To `target` with all lanes here when the guard holds for any of them.
     BranchTogether { target: usize },
-    /// To `target` when all lanes of `mask` are here, or are not.
+    /// To `target`: when all lanes of `mask` are here and the guard holds for them, those for which
+    /// it holds; or when not, all that are here.
     BranchWhen { target: usize, mask: From, together: bool },
     /// To where a pair of registers and `base` point.
     Jump { address: From, base: u64 },
@@ -23,8 +24,9 @@ pub(crate) enum Control {
     Converge { barrier: usize },
     /// The lanes for which `when` holds do not converge at this barrier.
     Break { barrier: usize, when: Guard },
-    /// The lanes of `mask` wait for each other.
-    Sync { mask: From },
+    /// The lanes of `mask` wait for each other; `apart`: those of each mask go on without others
+    /// until they converge.
+    Sync { mask: From, apart: bool },
     /// A barrier of the CTA.
     Barrier(CtaBarrier),
     /// An arrival at the barrier of the cluster.
@@ -145,7 +147,7 @@ fn leave(line: &Line) -> Result<Control, String> {
 fn sync(line: &Line) -> Result<Control, String> {
     let operand = line.operands.first();
     let mask = operand.map_or(Ok(From::Number(u32::MAX)), source)?;
-    Ok(Control::Sync { mask })
+    Ok(Control::Sync { mask, apart: line.has("EXCLUSIVE") || line.has("COLLECTIVE") })
 }
 
 fn cta_barrier(line: &Line) -> Result<Control, String> {

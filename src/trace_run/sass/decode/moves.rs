@@ -15,7 +15,7 @@ pub(super) fn find(name: &str) -> Option<Maker> {
         "R2UR" => r2ur,
         "B2R" => b2r,
         "NOP" | "DEPBAR" | "LDGDEPBAR" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "FENCE"
-        | "PREEXIT" | "ACQBULK" | "WARPGROUP" | "PMTRIG" | "CGAERRBAR" => nothing,
+        | "PREEXIT" | "ACQBULK" | "WARPGROUP" | "PMTRIG" | "CGAERRBAR" | "ENDCOLLECTIVE" => nothing,
         "BMOV" => bmov,
         _ => return None,
     })
