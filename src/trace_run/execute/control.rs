@@ -12,7 +12,8 @@ impl Scope<'_> {
     /// Runs the warp until all its lanes wait or have ended, or for `turn` instructions.
     pub(super) fn run(&mut self, turn: u64) -> Result<(), RunError> {
         let end = self.warp.executed + turn;
-        self.warp.idle = false;
+        let (mut rests, registers) = (0, self.grid.code.registers);
+        (self.warp.idle, self.warp.spin.found, self.warp.spin.back) = (false, false, false);
         self.warp.retry();
         while self.warp.executed < end {
             let Some(index) = self.warp.splits.iter().position(|s| s.wait == Wait::Ready) else {
@@ -23,8 +24,16 @@ impl Scope<'_> {
             self.warp.splits.swap(0, index);
             let limit = end.min(self.warp.executed + SPLIT_TURN);
             self.stretch(limit)?;
-            let ends = std::mem::take(&mut self.warp.pause) == Pause::Turn;
-            if self.warp.splits.len() > 1 && (ends || self.warp.executed >= limit) {
+            let lane = self.active.trailing_zeros() as usize;
+            let back = std::mem::take(&mut self.warp.spin.back);
+            let spins = back && self.warp.spins(lane, registers);
+            let pause = std::mem::take(&mut self.warp.pause);
+            let rest = spins || pause == Pause::Rest;
+            rests += usize::from(rest);
+            // Lanes that wait for others of their warp let these go first.
+            self.warp.spin.found = rest && rests >= self.warp.ready();
+            let ends = pause == Pause::Turn || self.warp.spin.found;
+            if self.warp.splits.len() > 1 && (ends || rest || self.warp.executed >= limit) {
                 self.warp.splits.rotate_left(1);
             }
             if ends {
@@ -105,12 +114,7 @@ impl Scope<'_> {
                 self.part(next, if mask == 0 { 0 } else { self.active }, *target);
             }
             Control::BranchWhen { target, mask: of, together } => {
-                let taken = match self.all_here(*of, mask) {
-                    _ if mask == 0 => 0,
-                    true if *together => mask,
-                    false if !*together => self.active,
-                    _ => 0,
-                };
+                let taken = self.taken_when(*of, *together, mask);
                 self.part(next, taken, *target);
             }
             Control::Jump { address, base } => self.jump(next, mask, *address, *base),
@@ -118,18 +122,17 @@ impl Scope<'_> {
             Control::Push { barrier } => self.push(*barrier, next, mask),
             Control::Converge { barrier } => self.converge(*barrier, next, mask),
             Control::Break { barrier, when } => {
-                self.leave(*barrier, mask & self.holds(*when));
-                self.warp.splits[0].at = next;
-                self.warp.meet();
+                self.leave(*barrier, next, mask & self.holds(*when));
             }
             Control::Sync { mask: of, apart } => self.sync(*of, *apart, next, mask),
             Control::Barrier(barrier) => self.cta_barrier(barrier, next, mask)?,
-            Control::ClusterArrive => {
-                self.warp.splits[0].at = next;
-                self.warp.at_cluster |= mask;
-            }
+            Control::ClusterArrive => self.arrive_at_cluster(next, mask),
             Control::ClusterWait => self.wait_for_cluster(next, mask),
-            Control::Yield => {
+            Control::Sleep if mask != 0 && self.warp.sleeps() => {
+                self.warp.splits[0].at = next;
+                self.warp.pause = Pause::Rest;
+            }
+            Control::Yield | Control::Sleep => {
                 self.warp.splits[0].at = next;
                 self.warp.splits.rotate_left(1);
             }
@@ -149,6 +152,12 @@ impl Scope<'_> {
         self.warp.splits[0].at = next;
     }
 
+    fn arrive_at_cluster(&mut self, next: usize, mask: u32) {
+        self.warp.splits[0].at = next;
+        self.warp.at_cluster |= mask;
+        self.warp.spin.writes += 1;
+    }
+
     /// Lanes wait where the barrier of the cluster was not complete since they arrived.
     fn wait_for_cluster(&mut self, next: usize, mask: u32) {
         self.warp.splits[0].at = next;
@@ -165,8 +174,18 @@ impl Scope<'_> {
         here & wanted == wanted
     }
 
+    /// The lanes that branch when all lanes of a mask are here, or are not.
+    fn taken_when(&self, of: From, together: bool, mask: u32) -> u32 {
+        match mask != 0 && self.all_here(of, mask) == together {
+            true if together => mask,
+            true => self.active,
+            false => 0,
+        }
+    }
+
     /// Lanes of `taken` go to `target`, the others on to `next`.
     fn part(&mut self, next: usize, taken: u32, target: usize) {
+        self.warp.spin.back = taken != 0 && target < next;
         let split = &mut self.warp.splits[0];
         let others = split.mask & !taken;
         match (taken, others) {
@@ -208,7 +227,7 @@ impl Scope<'_> {
         self.warp.meet();
     }
 
-    fn leave(&mut self, barrier: usize, leaving: u32) {
+    fn leave(&mut self, barrier: usize, next: usize, leaving: u32) {
         for lanes in self.warp.barriers[barrier].iter_mut() {
             if *lanes & leaving != 0 {
                 *lanes &= !leaving;
@@ -225,6 +244,8 @@ impl Scope<'_> {
         for lane in each(leaving) {
             self.warp.barriers[barrier][lane] = 0;
         }
+        self.warp.splits[0].at = next;
+        self.warp.meet();
     }
 
     fn converge(&mut self, barrier: usize, next: usize, mask: u32) {
@@ -301,12 +322,18 @@ impl Scope<'_> {
             arrived.holding += holding;
             arrived.asked += mask.count_ones();
         }
+        self.warp.spin.writes += 1;
         self.cta.arrive(number, self.warp, mask, expected);
         Ok(())
     }
 }
 
 impl Warp {
+    /// How many splits do not wait.
+    fn ready(&self) -> usize {
+        self.splits.iter().filter(|split| split.wait == Wait::Ready).count()
+    }
+
     /// Lets lanes go on whose partners have all arrived or ended.
     pub(crate) fn meet(&mut self) {
         loop {

@@ -86,13 +86,15 @@ impl Cta {
         Self { number, position, state, warps: warps.collect() }
     }
 
-    /// Runs until about `budget` warp instructions are executed.
+    /// Runs until about `budget` warp instructions are executed, or until it can only go on when
+    /// other CTAs write what its warps spin on.
     ///
     /// # Errors
     /// When an instruction cannot be executed, or all warps wait for ever.
     pub(crate) fn run(&mut self, grid: &Grid<'_>, budget: u64) -> Result<Slice, RunError> {
         let (mut left, mut patience) = (budget, PATIENCE);
         loop {
+            let written = self.written();
             let done = self.round(grid)?;
             left = left.saturating_sub(done);
             if self.warps.iter().all(|warp| warp.alive == 0) {
@@ -100,7 +102,9 @@ impl Cta {
             }
             let released = self.state.release(&mut self.warps);
             let idle = self.warps.iter().all(|warp| warp.alive == 0 || warp.idle);
-            if left == 0 || grid.in_cluster() && idle && !released && done > 0 {
+            let quiet = idle && !released && patience == PATIENCE;
+            let spins = quiet && self.written() == written && self.spins();
+            if left == 0 || spins || grid.in_cluster() && idle && !released && done > 0 {
                 return Ok(Slice::More);
             }
             if done > 0 || released {
@@ -140,6 +144,16 @@ impl Cta {
     /// Warp instructions so far.
     pub(crate) fn executed(&self) -> u64 {
         self.warps.iter().map(|warp| warp.executed).sum()
+    }
+
+    /// Writes of its warps so far.
+    fn written(&self) -> u64 {
+        self.warps.iter().map(|warp| warp.spin.writes).sum()
+    }
+
+    /// Whether the last turn of a warp ended because it spins.
+    fn spins(&self) -> bool {
+        self.warps.iter().any(|warp| warp.alive != 0 && warp.spin.found)
     }
 
     /// The error of a CTA whose warps wait for ever, at a barrier of `whose`.

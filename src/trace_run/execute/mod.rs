@@ -1,8 +1,9 @@
 //! The execution of kernels: grids of CTAs, CTAs of warps, warps of 32 lanes.
 //!
-//! A launch runs its CTAs in order. A CTA that does not end within a slice of instructions
-//! makes room for the next one and goes on later, so that CTAs may wait for each other. The
-//! order depends on the program alone, and so does every result.
+//! A launch runs its CTAs in order. A CTA that does not end within a slice of instructions, or
+//! whose warps all wait or spin (go round a loop in which nothing changes), makes room for the
+//! next one and goes on later, so that CTAs may wait for each other. The order depends on the
+//! program alone, and so does every result.
 //!
 //! On several threads CTAs run together, each with a buffer (`buffer.rs`) for its writes. In the
 //! order of CTAs the buffers are then written; a CTA that read what an earlier one of the same

@@ -39,6 +39,8 @@ pub(crate) enum Pause {
     Again,
     /// It ends the turn.
     Turn,
+    /// It ends the turn unless other lanes of the warp can go on.
+    Rest,
 }
 
 /// Lanes at the same place.
@@ -82,12 +84,47 @@ pub(crate) struct Warp {
     /// What the trace has of the instruction at hand beyond its addresses.
     pub(crate) fields: String,
     pub(crate) pause: Pause,
-    /// Its last turn ended because it waits.
+    /// Its last turn ended because it waits or spins.
     pub(crate) idle: bool,
+    pub(crate) spin: Spin,
     /// The next wait for a phase ends in any case: its time is over.
     pub(crate) gives_up: bool,
     /// Instructions so far.
     pub(crate) executed: u64,
+}
+
+/// Sleeps in a row, with no write between, that are a wait.
+const SLEEPS: u32 = 4;
+
+/// Whether a warp goes round a loop in which nothing changes: it waits for what others write.
+#[derive(Debug, Default)]
+pub(crate) struct Spin {
+    /// Lanes jumped back.
+    pub(crate) back: bool,
+    /// They read memory since they jumped back last.
+    pub(crate) reads: bool,
+    /// Writes and arrivals at barriers so far.
+    pub(crate) writes: u64,
+    /// The last turn ended because it spins.
+    pub(crate) found: bool,
+    /// Rounds in a row that took as many instructions as the one before, with the same place read
+    /// and nothing written.
+    rounds: u32,
+    last: [u64; 3],
+    executed: u64,
+    /// Sleeps since the last write, and the writes until then.
+    sleeps: u32,
+    slept: u64,
+    seen: Box<Seen>,
+}
+
+/// All that decides what a warp does next, unless memory changes.
+#[derive(Debug, Default)]
+struct Seen {
+    splits: Vec<Split>,
+    predicates: [[u32; 8]; 2],
+    uniforms: Vec<u32>,
+    lanes: Vec<Lanes>,
 }
 
 /// What of a warp is taken again by later ones; all zero.
@@ -143,6 +180,7 @@ impl Warp {
             fields: String::new(),
             pause: Pause::No,
             idle: false,
+            spin: Spin::default(),
             gives_up: false,
             executed: 0,
         }
@@ -176,6 +214,57 @@ impl Warp {
             }
             self.merge();
         }
+    }
+
+    /// After a jump back, with `lane` at it, of code with so many registers: whether the warp is as
+    /// it was after an earlier one and wrote nothing since, so that it waits for others.
+    pub(crate) fn spins(&mut self, lane: usize, registers: usize) -> bool {
+        let spin = &mut self.spin;
+        let place = self.addresses[lane % WARP_LANES];
+        let round = [self.executed - spin.executed, place, spin.writes];
+        let same = std::mem::take(&mut spin.reads) && spin.last == round;
+        (spin.last, spin.executed) = (round, self.executed);
+        if !same {
+            spin.rounds = 0;
+            return false;
+        }
+        spin.rounds = spin.rounds.saturating_add(1);
+        if spin.rounds > 1 && self.is_seen(registers) {
+            return true;
+        }
+        if self.spin.rounds.is_power_of_two() {
+            self.see(registers);
+        }
+        false
+    }
+
+    fn is_seen(&self, registers: usize) -> bool {
+        let seen = &self.spin.seen;
+        let lanes = self.registers.iter().take(registers).chain(self.barriers.iter());
+        seen.splits == self.splits
+            && seen.predicates == [self.predicates, self.uniform_predicates]
+            && seen.uniforms == self.uniforms
+            && seen.lanes.iter().eq(lanes)
+    }
+
+    fn see(&mut self, registers: usize) {
+        let seen = &mut self.spin.seen;
+        seen.splits.clone_from(&self.splits);
+        seen.predicates = [self.predicates, self.uniform_predicates];
+        seen.uniforms.clear();
+        seen.uniforms.extend_from_slice(&self.uniforms);
+        seen.lanes.clear();
+        seen.lanes.extend(self.registers.iter().take(registers).chain(self.barriers.iter()));
+    }
+
+    /// Lanes sleep: whether they do so again and again, and wait for others.
+    pub(crate) fn sleeps(&mut self) -> bool {
+        let spin = &mut self.spin;
+        if std::mem::replace(&mut spin.slept, spin.writes) != spin.writes {
+            spin.sleeps = 0;
+        }
+        spin.sleeps = spin.sleeps.saturating_add(1);
+        spin.sleeps >= SLEEPS
     }
 
     /// Joins splits that are ready at the same place.

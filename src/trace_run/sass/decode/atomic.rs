@@ -158,7 +158,9 @@ impl Operation {
             scope.read(self.space, lane, places[lane], &mut raw[..bytes])?;
             let old = u64::from_le_bytes(raw);
             let new = (self.update)(old, first[lane], second[lane]);
-            scope.write(self.space, lane, places[lane], &new.to_le_bytes()[..bytes])?;
+            if new != old {
+                scope.write(self.space, lane, places[lane], &new.to_le_bytes()[..bytes])?;
+            }
             olds[lane] = if self.status { u64::from(old == first[lane]) } else { old };
         }
         scope.put(self.target, mask, &olds.map(low));

@@ -35,6 +35,8 @@ pub(crate) enum Control {
     ClusterWait,
     /// Other lanes of the warp may go first.
     Yield,
+    /// So may other lanes and, when the lanes sleep again and again, other warps and CTAs.
+    Sleep,
     /// The kernel fails.
     Trap,
 }
@@ -66,7 +68,8 @@ pub(super) fn read(line: &Line) -> Option<Result<Control, String>> {
         "BAR" => cta_barrier(line),
         "UCGABAR_ARV" => Ok(Control::ClusterArrive),
         "UCGABAR_WAIT" => Ok(Control::ClusterWait),
-        "YIELD" | "NANOSLEEP" => Ok(Control::Yield),
+        "YIELD" => Ok(Control::Yield),
+        "NANOSLEEP" => Ok(Control::Sleep),
         "BPT" => Ok(Control::Trap),
         _ => return None,
     })

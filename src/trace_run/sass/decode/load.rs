@@ -72,6 +72,7 @@ pub(super) fn addresses(scope: &mut Scope<'_>, place: Address, space: Space) -> 
         }
     };
     scope.warp.addresses = moved;
+    scope.warp.spin.reads = true;
     moved
 }
 
@@ -187,6 +188,7 @@ impl Scope<'_> {
         address: u64,
         from: &[u8],
     ) -> Result<(), String> {
+        self.warp.spin.writes += 1;
         let found = match place(space, address) {
             Place::Global(address) => match &mut self.cta.buffer {
                 None => self.grid.memory.write(address, from),
@@ -248,6 +250,7 @@ impl Scope<'_> {
     /// The same for a write.
     #[inline]
     fn write_all(&mut self, space: Space, access: &WarpAccess<'_>, from: &Words) -> Option<()> {
+        self.warp.spin.writes += 1;
         match (space, &mut self.cta.buffer) {
             (Space::Global, None) => self.grid.memory.write_access(access, from),
             (Space::Global, Some(buffer)) => buffer.write_access(self.grid.memory, access, from),
