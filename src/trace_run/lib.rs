@@ -38,6 +38,9 @@ pub enum RunError {
         /// What happened, and what to do.
         what: String,
     },
+    /// An assert of a kernel failed: the lines that the program prints.
+    #[error("{0}")]
+    Assert(String),
 }
 
 impl RunError {

@@ -8,6 +8,7 @@ use gpumodel_core::units::Dim3;
 use super::elf::{Elf, Relocation, Section};
 use super::{u16_at, u32_at};
 use crate::RunError;
+use crate::execute::system_call;
 
 /// Relocation types of NVIDIA's ELF files.
 const ABS_32: u32 = 1;
@@ -161,7 +162,8 @@ impl Reader<'_> {
             return Ok(());
         }
         let symbol = self.elf.symbols.get(symbol).ok_or_else(damaged)?;
-        let start = self.starts.get(symbol.section).copied().unwrap_or(0);
+        let call = (symbol.section == 0).then(|| system_call(symbol.name)).flatten();
+        let start = call.or_else(|| self.starts.get(symbol.section).copied()).unwrap_or(0);
         let value = start.wrapping_add(symbol.value).wrapping_add(addend.unwrap_or(0));
         let bytes = &mut self.contents[section];
         let written = match kind {

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::access::{WarpAccess, Words};
 use super::memory::Memory;
+use super::system::Printed;
 
 /// Bytes of a page.
 const PAGE: usize = 1024;
@@ -31,6 +32,8 @@ pub(crate) struct Buffer {
     places: FxHashMap<u64, usize>,
     /// The page used last.
     last: usize,
+    /// What it prints.
+    said: Vec<Printed>,
 }
 
 /// Words that CTAs wrote, by page.
@@ -175,6 +178,11 @@ impl Buffer {
         Some(())
     }
 
+    /// Prints when it is known that no earlier CTA wrote what it read.
+    pub(crate) fn print(&mut self, said: Vec<Printed>) {
+        self.said.extend(said);
+    }
+
     /// Whether it read what is `written`.
     pub(crate) fn read_any(&self, written: &Written) -> bool {
         self.pages.iter().any(|page| {
@@ -201,6 +209,7 @@ impl Buffer {
                 word += 1;
             }
         }
+        memory.print(&self.said);
         Some(())
     }
 }

@@ -53,7 +53,7 @@ impl Scope<'_> {
         // Uniform registers between a vote of lanes apart and its use belong to these lanes.
         while self.warp.executed < limit || apart != 0 {
             let Some(instruction) = code.instructions.get(at) else {
-                return Err(self.grid.fault(at, "there is no code".into()));
+                return self.call_system(at);
             };
             let mask = match instruction.guard {
                 Guard::ALWAYS => active,
@@ -99,7 +99,7 @@ impl Scope<'_> {
         self.warp.pause == Pause::No
     }
 
-    fn at(&self, what: &str) -> String {
+    pub(super) fn at(&self, what: &str) -> String {
         format!("CTA {}, warp {}: {what}", self.position, self.warp.number)
     }
 
@@ -137,7 +137,7 @@ impl Scope<'_> {
                 self.warp.splits.rotate_left(1);
             }
             Control::Trap if mask != 0 => {
-                return Err("the kernel trapped, as a failed assert does".into());
+                return Err("the kernel trapped".into());
             }
             Control::Trap => self.warp.splits[0].at = next,
         }
@@ -199,7 +199,7 @@ impl Scope<'_> {
         }
     }
 
-    fn jump(&mut self, next: usize, mask: u32, address: From, base: u64) {
+    pub(super) fn jump(&mut self, next: usize, mask: u32, address: From, base: u64) {
         let to = self.get64(address);
         let place =
             |lane: usize| usize::try_from(to[lane].wrapping_add(base) / 16).unwrap_or(usize::MAX);

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use super::access::{WarpAccess, Words};
+use super::system::Printed;
 
 /// Start of the window of shared memory in generic addresses.
 pub const SHARED_WINDOW: u64 = 0x7e00_0000_0000;
@@ -32,6 +33,15 @@ pub trait Memory: Sync {
     /// Writes for the lanes of a warp; none, and nothing is written, when that is not possible
     /// all at once.
     fn write_access(&self, access: &WarpAccess<'_>, from: &Words) -> Option<()>;
+
+    /// Prints what kernels print, in order.
+    fn print(&self, said: &[Printed]);
+
+    /// Allocates for a kernel; none when its heap is full.
+    fn allocate_in_kernel(&self, bytes: u64) -> Option<u64>;
+
+    /// Frees what a kernel allocated; false when none did.
+    fn free_in_kernel(&self, address: u64) -> bool;
 }
 
 /// Copies bytes of equal length; those of a register, a pair and four registers without a call.
@@ -103,5 +113,15 @@ impl Memory for HostMemory {
         let mut bytes = self.bytes.lock().ok()?;
         let range = self.range(access.lowest(), access.span(), bytes.len())?;
         access.write(&mut &mut bytes[range], from)
+    }
+
+    fn print(&self, _: &[Printed]) {}
+
+    fn allocate_in_kernel(&self, _: u64) -> Option<u64> {
+        None
+    }
+
+    fn free_in_kernel(&self, _: u64) -> bool {
+        false
     }
 }

@@ -18,6 +18,7 @@ mod grid;
 mod lanes;
 mod memory;
 mod object;
+mod system;
 mod tensor_map;
 mod texture;
 mod vector;
@@ -29,6 +30,8 @@ pub(crate) use lanes::{From, Lanes, Lanes64, Scope, Target, ZERO, each, high, lo
 pub(crate) use memory::copy_bytes;
 pub(crate) use memory::{CONSTANT_BANK_BYTES, CONSTANT_WINDOW};
 pub use memory::{HostMemory, LOCAL_WINDOW, Memory, SHARED_WINDOW, WINDOW_BYTES};
+pub use system::Printed;
+pub(crate) use system::system_call;
 pub use tensor_map::{Element, MOST_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap};
 pub(crate) use tensor_map::{Row, swizzled};
 pub use texture::{AddressMode, ChannelKind, Sampler, Texels, Texture};

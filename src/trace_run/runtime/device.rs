@@ -54,20 +54,29 @@ extern "C" fn cudaRuntimeGetVersion(version: *mut c_int) -> u32 {
     code::SUCCESS
 }
 
-/// The limit of a thread's stack, as `cudaLimit`.
+/// The limits of a thread's stack and of what kernels allocate, as `cudaLimit`.
 const LIMIT_STACK: u32 = 0;
+const LIMIT_HEAP: u32 = 2;
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaDeviceSetLimit(limit: u32, value: usize) -> u32 {
-    if limit == LIMIT_STACK {
-        state().stack_bytes = u32::try_from(value).unwrap_or(1024).min(1 << 20);
+    match limit {
+        LIMIT_STACK => {
+            state().stack_bytes = u32::try_from(value).unwrap_or(1024).min(1 << 20);
+            code::SUCCESS
+        }
+        LIMIT_HEAP if !memory().set_heap_bytes(value as u64) => result(code::INVALID_VALUE),
+        _ => code::SUCCESS,
     }
-    code::SUCCESS
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaDeviceGetLimit(value: *mut usize, limit: u32) -> u32 {
-    let bytes = if limit == LIMIT_STACK { state().stack_bytes } else { 8 << 20 };
+    let bytes = match limit {
+        LIMIT_STACK => state().stack_bytes.into(),
+        LIMIT_HEAP => memory().heap_bytes(),
+        _ => 8 << 20,
+    };
     put(value, usize::try_from(bytes).unwrap_or(0));
     code::SUCCESS
 }
@@ -213,7 +222,10 @@ extern "C" fn cudaDeviceGetAttribute(value: *mut c_int, attribute: u32, _: c_int
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaGetLastError() -> u32 {
-    std::mem::replace(&mut state().last_error, code::SUCCESS)
+    let mut state = state();
+    // The error of a kernel stays.
+    let after = if state.last_error == state.failed { state.failed } else { code::SUCCESS };
+    std::mem::replace(&mut state.last_error, after)
 }
 
 #[unsafe(no_mangle)]
@@ -231,6 +243,7 @@ fn describe(error: u32) -> [&'static CStr; 2] {
             [c"cudaErrorInvalidConfiguration", c"invalid configuration argument"]
         }
         code::INVALID_SYMBOL => [c"cudaErrorInvalidSymbol", c"invalid device symbol"],
+        code::ASSERT => [c"cudaErrorAssert", c"device-side assert triggered"],
         code::INVALID_FUNCTION => [c"cudaErrorInvalidDeviceFunction", c"invalid device function"],
         code::INVALID_DEVICE => [c"cudaErrorInvalidDevice", c"invalid device ordinal"],
         code::NOT_SUPPORTED => [c"cudaErrorNotSupported", c"operation not supported"],

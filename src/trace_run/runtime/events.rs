@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::pointers::{get, pointer, put};
-use crate::state::{code, handle, state};
+use crate::state::{alive, code, handle, memory, settled, state};
 
 macro_rules! creations {
     ($($name:ident($($more:ty),*);)*) => {$(
@@ -22,23 +22,45 @@ creations! {
 }
 
 macro_rules! nothing {
-    ($($name:ident)*) => {$(
+    ($result:expr => $($name:ident)*) => {$(
         /// Nothing is left to do.
         #[unsafe(no_mangle)]
         extern "C" fn $name() -> u32 {
-            code::SUCCESS
+            $result
         }
     )*};
 }
 
 nothing! {
-    cudaStreamDestroy cudaStreamSynchronize cudaStreamQuery cudaStreamWaitEvent
-    cudaStreamAttachMemAsync cudaStreamSetAttribute
-    cudaEventDestroy cudaEventSynchronize cudaEventQuery
-    cudaDeviceSynchronize cudaThreadSynchronize cudaDeviceReset cudaThreadExit
+    settled() => cudaStreamSynchronize cudaEventSynchronize cudaDeviceSynchronize
+    cudaThreadSynchronize
+}
+
+nothing! {
+    alive() => cudaStreamQuery cudaStreamWaitEvent cudaEventQuery
+}
+
+nothing! {
+    code::SUCCESS => cudaStreamDestroy cudaStreamAttachMemAsync cudaStreamSetAttribute
+    cudaEventDestroy
     cudaProfilerStart cudaProfilerStop cudaDeviceSetCacheConfig cudaFuncSetCacheConfig
     cudaFuncSetAttribute cudaDeviceSetSharedMemConfig cudaFuncSetSharedMemConfig
     cudaSetDeviceFlags cudaCtxResetPersistingL2Cache
+}
+
+/// Prints what kernels said, and forgets that one failed.
+#[unsafe(no_mangle)]
+extern "C" fn cudaDeviceReset() -> u32 {
+    let mut state = state();
+    (state.failed, state.last_error) = (code::SUCCESS, code::SUCCESS);
+    drop(state);
+    memory().flush();
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaThreadExit() -> u32 {
+    cudaDeviceReset()
 }
 
 /// When an event was recorded, in warp instructions executed before it.
@@ -104,6 +126,7 @@ extern "C" fn cudaLaunchHostFunc(
     data: *mut c_void,
 ) -> u32 {
     let Some(function) = function else { return code::INVALID_VALUE };
+    memory().flush();
     function(data);
     code::SUCCESS
 }
@@ -119,7 +142,7 @@ extern "C" fn cudaStreamAddCallback(
     _: u32,
 ) -> u32 {
     let Some(function) = function else { return code::INVALID_VALUE };
-    function(stream, code::SUCCESS, data);
+    function(stream, settled(), data);
     code::SUCCESS
 }
 

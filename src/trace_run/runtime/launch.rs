@@ -1,17 +1,19 @@
 //! Launches.
 
 use std::ffi::{c_int, c_void};
+use std::io::Write;
 use std::time::Instant;
 
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::Dim3;
+use gpumodel_trace_run::RunError;
 use gpumodel_trace_run::cubin::Function;
 use gpumodel_trace_run::execute::{
     Counts, LOCAL_WINDOW, LaunchRequest, Memory, SHARED_WINDOW, WORKSPACE_BYTES, run,
 };
 
 use crate::pointers::{bytes, get, number, pointer, put, put_at};
-use crate::state::{Configuration, State, code, fail, memory, result, state};
+use crate::state::{Configuration, State, code, fail, memory, result, settled, state};
 
 /// `dim3`, as the program passes it.
 #[repr(C)]
@@ -162,6 +164,10 @@ fn launch(
     parameters: *const *const c_void,
     cooperative: bool,
 ) -> u32 {
+    let alive = settled();
+    if alive != code::SUCCESS {
+        return alive;
+    }
     let mut state = state();
     let value = state.launch(number(function), configuration, parameters, cooperative);
     if value != code::SUCCESS {
@@ -275,22 +281,27 @@ impl State {
         };
         let begun = Instant::now();
         let done = execute(&mut self.recorder, &request);
-        let (counts, recorded) = done.unwrap_or_else(|what| fail(&self.folder, &what));
+        let done = done.unwrap_or_else(|what| fail(&self.folder, &what));
         if cooperative {
             memory().free(place);
         }
-        self.ran(host, counts, recorded);
+        self.ran(host, done);
         self.answer.seconds += begun.elapsed().as_secs_f64();
         code::SUCCESS
     }
 
     /// Notes what a launch of the kernel of that address did.
-    fn ran(&mut self, host: u64, counts: Counts, recorded: bool) {
+    fn ran(&mut self, host: u64, Done { counts, recorded, failed }: Done) {
         if counts.alone {
             self.alone.insert(host);
         }
         self.answer.instructions += counts.instructions;
         self.answer.recorded += u64::from(recorded);
+        if let Some(said) = failed {
+            // A program without standard error goes on as well.
+            let _ = std::io::stderr().write_all(said.as_bytes());
+            self.failed = code::ASSERT;
+        }
     }
 }
 
@@ -301,25 +312,40 @@ fn workspace() -> Option<u64> {
     Some(place)
 }
 
-/// Runs a launch; its instructions, and whether it is recorded.
+/// A launch that ended.
+struct Done {
+    counts: Counts,
+    /// It is in the trace.
+    recorded: bool,
+    /// An assert failed: what the program prints.
+    failed: Option<String>,
+}
+
+/// What a launch did that ended by itself or by an assert.
+fn ended(done: Result<Counts, RunError>, recorded: bool) -> Result<Done, String> {
+    let (counts, failed) = match done {
+        Ok(counts) => (counts, None),
+        Err(RunError::Assert(said)) => (Counts::default(), Some(said)),
+        Err(other) => return Err(other.to_string()),
+    };
+    Ok(Done { counts, recorded, failed })
+}
+
+/// Runs a launch.
 fn execute(
     recorder: &mut Option<gpumodel_trace::Recorder>,
     request: &LaunchRequest<'_>,
-) -> Result<(Counts, bool), String> {
+) -> Result<Done, String> {
     let code = request.code;
     let Some(recorder) = recorder else { return Err("the program launches while it ends".into()) };
     let text = |error: gpumodel_trace::TraceError| error.to_string();
     let recorded = recorder.launch(request.launch, &code.opcodes, code.rows());
     match recorded.map_err(text)? {
-        None => {
-            let counts = run(request, memory(), None).map_err(|error| error.to_string())?;
-            Ok((counts, false))
-        }
+        None => ended(run(request, memory(), None), false),
         Some(mut kernel) => {
-            let counts = run(request, memory(), Some(&mut kernel));
-            let counts = counts.map_err(|error| error.to_string())?;
+            let done = ended(run(request, memory(), Some(&mut kernel)), true)?;
             kernel.end().map_err(text)?;
-            Ok((counts, true))
+            Ok(done)
         }
     }
 }

@@ -17,4 +17,3 @@ mod state;
 mod symbols;
 mod tensor_maps;
 mod textures;
-mod volumes;

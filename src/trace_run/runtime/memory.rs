@@ -3,11 +3,11 @@
 //! host.
 
 use std::collections::BTreeMap;
-use std::ffi::c_char;
+use std::ffi::{CString, c_char};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-use gpumodel_trace_run::execute::{Memory, Readable, WarpAccess, Words, Writable};
+use gpumodel_trace_run::execute::{Memory, Printed, Readable, WarpAccess, Words, Writable};
 use gpumodel_trace_run::request::VARIABLE;
 
 /// Where device memory begins.
@@ -16,6 +16,11 @@ const BASE: u64 = 0x2000_0000_0000;
 const SIZE: u64 = 1 << 37;
 /// Allocations begin at a multiple of this.
 const ALIGN: u64 = 512;
+/// Allocations of kernels do at a multiple of this.
+const KERNEL_ALIGN: u64 = 16;
+/// Bytes that kernels may allocate, where the program does not say (CUDA C++ Programming Guide,
+/// dynamic global memory allocation).
+const USUAL_HEAP: u64 = 8 << 20;
 
 /// The range.
 #[derive(Debug)]
@@ -27,12 +32,72 @@ pub(crate) struct DeviceMemory {
     blocks: Mutex<Blocks>,
     /// Memory of the program that kernels may use.
     registered: RwLock<BTreeMap<u64, u64>>,
+    /// Bytes that kernels may allocate.
+    heap_bytes: AtomicU64,
+    /// What kernels allocated: made when the first one does.
+    heap: Mutex<Option<Blocks>>,
+    /// What kernels printed and the program has not.
+    said: Mutex<Vec<u8>>,
 }
 
+/// A range of addresses with allocations in it.
 #[derive(Debug, Default)]
 struct Blocks {
     used: BTreeMap<u64, u64>,
     free: BTreeMap<u64, u64>,
+    /// The end of what was ever allocated, and of the range.
+    top: u64,
+    end: u64,
+}
+
+impl Blocks {
+    /// The range from `top` to `end`.
+    fn new(top: u64, end: u64) -> Self {
+        Self { top, end, ..Self::default() }
+    }
+
+    /// Allocates, the lowest place first.
+    fn allocate(&mut self, bytes: u64, align: u64) -> Option<u64> {
+        let bytes = bytes.max(1).checked_next_multiple_of(align)?;
+        let fitting = self.free.iter().find(|&(_, &size)| size >= bytes);
+        let at = match fitting.map(|(&at, &size)| (at, size)) {
+            Some((at, size)) => {
+                self.free.remove(&at);
+                if size > bytes {
+                    self.free.insert(at + bytes, size - bytes);
+                }
+                at
+            }
+            None => {
+                let at = self.top;
+                self.top = at.checked_add(bytes).filter(|&end| end <= self.end)?;
+                at
+            }
+        };
+        self.used.insert(at, bytes);
+        Some(at)
+    }
+
+    /// Frees what was allocated at `at`; false when nothing was.
+    fn free(&mut self, mut at: u64) -> bool {
+        let Some(mut size) = self.used.remove(&at) else { return false };
+        if let Some(after) = self.free.remove(&(at + size)) {
+            size += after;
+        }
+        let before = self.free.range(..at).next_back().map(|(&start, &length)| (start, length));
+        if let Some((start, length)) = before
+            && start + length == at
+        {
+            self.free.remove(&start);
+            (at, size) = (start, size + length);
+        }
+        self.free.insert(at, size);
+        true
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl DeviceMemory {
@@ -63,8 +128,11 @@ impl DeviceMemory {
                     base: BASE,
                     size,
                     top: AtomicU64::new(BASE + ALIGN),
-                    blocks: Mutex::default(),
+                    blocks: Mutex::new(Blocks::new(BASE + ALIGN, BASE + size)),
                     registered: RwLock::default(),
+                    heap_bytes: AtomicU64::new(USUAL_HEAP),
+                    heap: Mutex::default(),
+                    said: Mutex::default(),
                 });
             }
             size /= 2;
@@ -79,45 +147,39 @@ impl DeviceMemory {
 
     /// Allocates, the lowest place first.
     pub(crate) fn allocate(&self, bytes: u64) -> Option<u64> {
-        let bytes = bytes.max(1).checked_next_multiple_of(ALIGN)?;
-        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        let fitting = blocks.free.iter().find(|&(_, &size)| size >= bytes);
-        let at = match fitting.map(|(&at, &size)| (at, size)) {
-            Some((at, size)) => {
-                blocks.free.remove(&at);
-                if size > bytes {
-                    blocks.free.insert(at + bytes, size - bytes);
-                }
-                at
-            }
-            None => {
-                let at = self.top.load(Ordering::Relaxed);
-                let end = at.checked_add(bytes).filter(|&end| end <= self.base + self.size)?;
-                self.top.store(end, Ordering::Relaxed);
-                at
-            }
-        };
-        blocks.used.insert(at, bytes);
+        let mut blocks = locked(&self.blocks);
+        let at = blocks.allocate(bytes, ALIGN)?;
+        self.top.store(blocks.top, Ordering::Relaxed);
         Some(at)
     }
 
     /// Frees what was allocated at `at`; false when nothing was.
     pub(crate) fn free(&self, at: u64) -> bool {
-        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(mut size) = blocks.used.remove(&at) else { return false };
-        let mut at = at;
-        if let Some(after) = blocks.free.remove(&(at + size)) {
-            size += after;
+        locked(&self.blocks).free(at)
+    }
+
+    /// Bytes that kernels may allocate.
+    pub(crate) fn heap_bytes(&self) -> u64 {
+        self.heap_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Changes that, unless a kernel has allocated already.
+    pub(crate) fn set_heap_bytes(&self, bytes: u64) -> bool {
+        let unused = locked(&self.heap).is_none();
+        if unused {
+            self.heap_bytes.store(bytes, Ordering::Relaxed);
         }
-        let before = blocks.free.range(..at).next_back().map(|(&start, &length)| (start, length));
-        if let Some((start, length)) = before
-            && start + length == at
-        {
-            blocks.free.remove(&start);
-            (at, size) = (start, size + length);
+        unused
+    }
+
+    /// Gives the program's standard output what kernels printed.
+    pub(crate) fn flush(&self) {
+        let said = std::mem::take(&mut *locked(&self.said));
+        if !said.is_empty() {
+            // SAFETY: `stdout` is the C library's, and the place and the length are those of a
+            // vector.
+            unsafe { libc::fwrite(said.as_ptr().cast(), 1, said.len(), stdout) };
         }
-        blocks.free.insert(at, size);
-        true
     }
 
     /// Whether `address` is device memory.
@@ -199,6 +261,26 @@ impl Memory for DeviceMemory {
         access.write(&mut Mapped { start: self.pointer(access.lowest(), length)?, length }, from)
     }
 
+    fn print(&self, said: &[Printed]) {
+        if !said.is_empty() {
+            locked(&self.said).extend(said.iter().flat_map(spelled));
+        }
+    }
+
+    fn allocate_in_kernel(&self, bytes: u64) -> Option<u64> {
+        let mut heap = locked(&self.heap);
+        if heap.is_none() {
+            let size = self.heap_bytes();
+            let at = self.allocate(size)?;
+            *heap = Some(Blocks::new(at, at + size));
+        }
+        heap.as_mut()?.allocate(bytes, KERNEL_ALIGN)
+    }
+
+    fn free_in_kernel(&self, address: u64) -> bool {
+        locked(&self.heap).as_mut().is_some_and(|heap| heap.free(address))
+    }
+
     fn has(&self, address: u64, bytes: usize) -> bool {
         self.pointer(address, bytes).is_some()
     }
@@ -235,6 +317,43 @@ impl Memory for DeviceMemory {
         };
         Some(())
     }
+}
+
+unsafe extern "C" {
+    /// Where the C library's `printf` writes.
+    static stdout: *mut libc::FILE;
+}
+
+/// What the C library makes of a specification and its value.
+fn spelled(part: &Printed) -> Vec<u8> {
+    let (spec, text) = match part {
+        Printed::Text(text) => return text.clone(),
+        Printed::String(spec, text) => (spec, text.as_slice()),
+        Printed::Int(spec, _) | Printed::Long(spec, _) | Printed::Double(spec, _) => {
+            (spec, &[][..])
+        }
+    };
+    let (Ok(spec), Ok(text)) = (CString::new(spec.as_str()), CString::new(text)) else {
+        return Vec::new();
+    };
+    let (spec, text) = (spec.as_ptr(), text.as_ptr());
+    let write = |to: &mut [u8]| {
+        let (to, size) = (to.as_mut_ptr().cast::<c_char>(), to.len());
+        // SAFETY: `to` has `size` bytes; the specification has one conversion, without `*` and
+        // of the kind of the value that is passed, which is how the executor makes these parts.
+        unsafe {
+            match part {
+                Printed::Int(_, value) => libc::snprintf(to, size, spec, *value),
+                Printed::Long(_, value) => libc::snprintf(to, size, spec, *value),
+                Printed::Double(_, value) => libc::snprintf(to, size, spec, *value),
+                Printed::Text(_) | Printed::String(..) => libc::snprintf(to, size, spec, text),
+            }
+        }
+    };
+    let mut bytes = vec![0; 1 + usize::try_from(write(&mut [])).unwrap_or(0)];
+    write(&mut bytes);
+    bytes.pop();
+    bytes
 }
 
 /// Begins the program again with addresses that are not random, once. Where the system does not

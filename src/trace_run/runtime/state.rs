@@ -20,6 +20,7 @@ pub(crate) mod code {
     pub(crate) const OUT_OF_MEMORY: u32 = 2;
     pub(crate) const INVALID_CONFIGURATION: u32 = 9;
     pub(crate) const INVALID_SYMBOL: u32 = 13;
+    pub(crate) const ASSERT: u32 = 710;
     pub(crate) const INVALID_FUNCTION: u32 = 98;
     pub(crate) const INVALID_DEVICE: u32 = 101;
     pub(crate) const NOT_SUPPORTED: u32 = 801;
@@ -76,6 +77,8 @@ pub(crate) struct State {
     /// The next number of a stream or an event.
     pub(crate) handle: u64,
     pub(crate) last_error: u32,
+    /// The error of a kernel that failed: all later calls return it.
+    pub(crate) failed: u32,
     process: u32,
 }
 
@@ -121,6 +124,7 @@ fn begin() -> State {
         stack_bytes: 1024,
         handle: 16,
         last_error: code::SUCCESS,
+        failed: code::SUCCESS,
         process: std::process::id(),
     }
 }
@@ -179,6 +183,19 @@ pub(crate) fn result(value: u32) -> u32 {
         state().last_error = value;
     }
     value
+}
+
+/// The result of a call that does nothing else: the error of a kernel that failed before it.
+pub(crate) fn alive() -> u32 {
+    let failed = state().failed;
+    result(failed)
+}
+
+/// The same of a call that waits for kernels: the program prints what they said.
+pub(crate) fn settled() -> u32 {
+    let alive = alive();
+    memory().flush();
+    alive
 }
 
 /// A new number for a stream or an event.

@@ -170,7 +170,17 @@ impl Scope<'_> {
         self.read(Space::Global, lane, address, into)
     }
 
-    /// Writes them.
+    /// Reads bytes at a generic address for `lane`.
+    pub(crate) fn read_generic(
+        &mut self,
+        lane: usize,
+        address: u64,
+        into: &mut [u8],
+    ) -> Result<(), String> {
+        self.read(Space::Generic, lane, address, into)
+    }
+
+    /// Writes bytes of global memory for `lane`.
     pub(crate) fn write_global(
         &mut self,
         lane: usize,

@@ -17,6 +17,7 @@ pub(super) fn find(name: &str) -> Option<Maker> {
         "NOP" | "DEPBAR" | "LDGDEPBAR" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "FENCE"
         | "PREEXIT" | "ACQBULK" | "WARPGROUP" | "PMTRIG" | "CGAERRBAR" | "ENDCOLLECTIVE" => nothing,
         "BMOV" => bmov,
+        "LEPC" => lepc,
         _ => return None,
     })
 }
@@ -208,6 +209,17 @@ fn bmov(line: &Line) -> Result<Action, String> {
                 scope.warp.barriers[number][lane] = 0;
             }
         }
+        Ok(())
+    }))
+}
+
+/// The place of the instruction itself, or the one that it names.
+fn lepc(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let target = args.target()?;
+    let place = if args.len() > 0 { args.number()?.cast_unsigned() } else { line.pc };
+    Ok(Box::new(move |scope, mask| {
+        scope.put64(target, mask, &[place; 32]);
         Ok(())
     }))
 }
