@@ -1,6 +1,6 @@
 //! A machine as a CUDA program sees it.
 
-use gpumodel_sim::config::Machine;
+use gpumodel_sim::config::{Machine, MemoryStandard};
 use gpumodel_trace_run::request::Device;
 
 /// Compute capability of an instruction set; that of the most common one for others.
@@ -16,8 +16,8 @@ const CAPABILITIES: &[(&str, u32)] = &[
 ];
 const USUAL_CAPABILITY: u32 = 80;
 
-/// The properties of `machine`.
-pub(crate) fn device(machine: &Machine) -> Device {
+/// The properties of `machine` with its memory.
+pub(crate) fn device(machine: &Machine, memory: &MemoryStandard) -> Device {
     let capability = CAPABILITIES.iter().find(|(isa, _)| *isa == machine.isa);
     let l2 = &machine.l2;
     Device {
@@ -28,6 +28,8 @@ pub(crate) fn device(machine: &Machine) -> Device {
         ctas_per_sm: machine.sm.max_ctas,
         registers_per_sm: machine.sm.registers,
         shared_bytes_per_sm: machine.shared.bytes.into(),
+        reserved_shared_bytes: machine.shared.reserved_bytes_per_cta.into(),
+        memory_bytes: memory.channel_bytes() * u64::from(machine.dram.channels),
         l2_bytes: [l2.cache.sets, l2.cache.ways, l2.cache.line_bytes]
             .into_iter()
             .fold(l2.slices.into(), |bytes, part| bytes * u64::from(part)),

@@ -40,6 +40,10 @@ pub struct Device {
     pub registers_per_sm: u32,
     /// Shared bytes of an SM.
     pub shared_bytes_per_sm: u64,
+    /// Shared bytes of each CTA that the system takes.
+    pub reserved_shared_bytes: u64,
+    /// Bytes of device memory.
+    pub memory_bytes: u64,
     /// Bytes of the L2.
     pub l2_bytes: u64,
     /// Clock of the SMs.

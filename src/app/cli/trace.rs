@@ -15,6 +15,7 @@ use super::options::{FilterArguments, ModelsArgument};
 use super::output::{alert, folder_of, replace_traces, write_text};
 use super::tables::width;
 use super::{Outcome, message};
+use crate::memory::Memory;
 use crate::trace_counters::count;
 use crate::trace_device::device;
 
@@ -73,6 +74,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     }
     let models = arguments.models.load()?;
     let machine = models.machine(arguments.device.as_os_str(), &[])?;
+    let memory = Memory::load(&machine.machine, &models)?;
     let scratch = Scratch::create(folder_of(output))?;
     let folder = std::path::absolute(scratch.path())?;
     let (program, rest) = arguments.program.split_first().ok_or("no program")?;
@@ -85,7 +87,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         output: folder.join("trace.gpt"),
         source: source_name(Path::new(program)),
         nvdisasm: nvdisasm(arguments.nvdisasm.as_deref())?,
-        device: device(&machine.machine),
+        device: device(&machine.machine, &memory.standard),
         kernels: word("kernels"),
         names: word("names"),
         ctas: word("ctas"),

@@ -22,6 +22,7 @@ const ABS_32_HI_32: u32 = 57;
 const VALUE_IN_LINE: u8 = 4;
 const PARAMETER: u8 = 0x17;
 const PARAMETER_BANK: u8 = 0x0a;
+const MOST_THREADS: u8 = 0x05;
 const CLUSTER: u8 = 0x3d;
 const FRAME_BYTES: u8 = 0x11;
 const STACK_BYTES: u8 = 0x12;
@@ -43,6 +44,8 @@ pub struct Function {
     pub stack_bytes: u32,
     /// Where parameters begin in constant bank 0.
     pub parameter_base: u32,
+    /// Threads of a CTA at most, where the code says so (`__launch_bounds__`).
+    pub most_threads: Option<u32>,
     /// CTAs of a cluster, where the code says so.
     pub cluster: Option<Dim3>,
     /// Offset from there, and bytes, of each parameter.
@@ -237,6 +240,7 @@ impl Reader<'_> {
             stack_bytes: stack,
             parameter_base: read.base,
             parameters: read.list,
+            most_threads: read.most_threads,
             cluster: read.cluster,
             banks,
         }
@@ -277,6 +281,8 @@ struct Parameters {
     base: u32,
     /// Offset from there, and bytes, of each.
     list: Vec<(u32, u32)>,
+    /// Threads of a CTA at most.
+    most_threads: Option<u32>,
     /// CTAs of a cluster.
     cluster: Option<Dim3>,
 }
@@ -308,6 +314,11 @@ fn parameters(info: &[u8]) -> Parameters {
                 let size = |at: usize| u32_at(value, at);
                 found.cluster =
                     size(0).zip(size(4)).zip(size(8)).map(|((x, y), z)| Dim3 { x, y, z });
+            }
+            MOST_THREADS => {
+                let sizes = [0, 4, 8].map(|at| u32_at(value, at));
+                let all = sizes.into_iter().flatten().fold(1, u32::saturating_mul);
+                found.most_threads = Some(all);
             }
             PARAMETER_BANK => found.base = u16_at(value, 4).unwrap_or(0).into(),
             PARAMETER => {

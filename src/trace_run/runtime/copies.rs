@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use gpumodel_core::memory_copy::{CopyDirection, MemoryCopy};
 
+use crate::memory::Kind;
 use crate::pointers::{copy, fill, get, number, pointer, put, put_at};
 use crate::state::{alive, code, memory, result, settled, state};
 use crate::textures::make_array;
@@ -11,13 +12,25 @@ use crate::textures::make_array;
 /// Rows of pitched memory and of arrays begin at a multiple of so many bytes.
 pub(crate) const PITCH: usize = 512;
 
+/// Allocates device memory, of which there is as much as the device has.
 pub(crate) fn allocate(place: *mut *mut c_void, bytes: usize) -> u32 {
+    let most = state().request.device.memory_bytes;
+    let all = memory().used().saturating_add(bytes as u64);
+    if most > 0 && all > most {
+        result(code::OUT_OF_MEMORY)
+    } else {
+        of_kind(Kind::Device, place, bytes)
+    }
+}
+
+/// Allocates memory of that kind.
+fn of_kind(kind: Kind, place: *mut *mut c_void, bytes: usize) -> u32 {
     // The state first: it says what to do when there is no request.
     let alive = alive();
     if alive != code::SUCCESS {
         return alive;
     }
-    match memory().allocate(bytes as u64) {
+    match memory().allocate_as(kind, bytes as u64) {
         Some(at) if put(place, pointer(at)) => code::SUCCESS,
         Some(_) => result(code::INVALID_VALUE),
         None => result(code::OUT_OF_MEMORY),
@@ -34,20 +47,29 @@ fn release(place: *mut c_void) -> u32 {
 }
 
 macro_rules! allocations {
-    ($($name:ident($($more:ty),*);)*) => {$(
+    ($($name:ident($($more:ty),*) = $allocate:expr;)*) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $name(place: *mut *mut c_void, bytes: usize $(, _: $more)*) -> u32 {
-            allocate(place, bytes)
+            $allocate(place, bytes)
         }
     )*};
 }
 
+/// The host's memory has no limit here but that of addresses, and managed memory lies there too.
+fn managed(place: *mut *mut c_void, bytes: usize) -> u32 {
+    of_kind(Kind::Managed, place, bytes)
+}
+
+fn of_host(place: *mut *mut c_void, bytes: usize) -> u32 {
+    of_kind(Kind::Host, place, bytes)
+}
+
 allocations! {
-    cudaMalloc();
-    cudaMallocManaged(u32);
-    cudaMallocHost();
-    cudaHostAlloc(u32);
-    cudaMallocAsync(*mut c_void);
+    cudaMalloc() = allocate;
+    cudaMallocManaged(u32) = managed;
+    cudaMallocHost() = of_host;
+    cudaHostAlloc(u32) = of_host;
+    cudaMallocAsync(*mut c_void) = allocate;
 }
 
 macro_rules! releases {
@@ -103,19 +125,25 @@ extern "C" fn cudaHostGetFlags(flags: *mut u32, _: *mut c_void) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaPointerGetAttributes(attributes: *mut c_void, place: *mut c_void) -> u32 {
-    // Memory of the device is also of the host: managed (3); other memory is not known (0).
-    let inside = memory().contains(number(place));
-    put_at(attributes, 0, if inside { 3_u32 } else { 0 });
+    let (kind, device, host): (u32, bool, bool) = match memory().kind(number(place)) {
+        None => (0, false, true),
+        Some(Kind::Host) => (1, true, true),
+        Some(Kind::Device) => (2, true, false),
+        Some(Kind::Managed) => (3, true, true),
+    };
+    let there = |is: bool| if is { place } else { std::ptr::null_mut() };
+    put_at(attributes, 0, kind);
     put_at(attributes, 4, 0_u32);
-    put_at(attributes, 8, if inside { place } else { std::ptr::null_mut() });
-    put_at(attributes, 16, place);
+    put_at(attributes, 8, there(device));
+    put_at(attributes, 16, there(host));
     code::SUCCESS
 }
 
 /// The direction in which a copy goes, when it is one to the device.
 fn record(to: *mut c_void, from: *const c_void, bytes: usize, stream: Option<u64>) {
     let (to, from) = (number(to), number(from));
-    if memory().contains(to) && !memory().contains(from) && bytes > 0 {
+    let of_device = |kind| matches!(kind, Some(Kind::Device | Kind::Managed));
+    if of_device(memory().kind(to)) && !of_device(memory().kind(from)) && bytes > 0 {
         let direction = CopyDirection::HostToDevice;
         let one = MemoryCopy { direction, address: to, bytes: bytes as u64, stream };
         if let Some(recorder) = &mut state().recorder {
@@ -238,9 +266,10 @@ extern "C" fn cudaMemset2D(
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> u32 {
-    let size = usize::try_from(memory().size()).unwrap_or(usize::MAX);
-    put(free, size / 2);
-    put(total, size);
+    let size = state().request.device.memory_bytes;
+    let left = size.saturating_sub(memory().used());
+    put(free, usize::try_from(left).unwrap_or(usize::MAX));
+    put(total, usize::try_from(size).unwrap_or(usize::MAX));
     code::SUCCESS
 }
 

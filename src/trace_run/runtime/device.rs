@@ -82,9 +82,12 @@ extern "C" fn cudaDeviceGetLimit(value: *mut usize, limit: u32) -> u32 {
 }
 
 /// Shared bytes that a CTA may have without asking for more.
-const USUAL_SHARED: u64 = 48 << 10;
-/// Bytes of an SM's shared memory that the system takes.
-const RESERVED_SHARED: u64 = 1 << 10;
+pub(crate) const USUAL_SHARED: u64 = 48 << 10;
+
+/// Shared bytes that a CTA may have when it asks for more.
+pub(crate) fn most_shared(device: &Device) -> u64 {
+    device.shared_bytes_per_sm.saturating_sub(device.reserved_shared_bytes)
+}
 
 /// Where the fields of `cudaDeviceProp` that differ between versions lie, as the compiler lays
 /// out the declaration in `driver_types.h`.
@@ -145,7 +148,7 @@ fn properties(to: *mut c_void, device: &Device, layout: &Layout) -> u32 {
     for (index, byte) in device.name.bytes().take(255).enumerate() {
         put_at(to, index, byte);
     }
-    put_at(to, 288, memory().size());
+    put_at(to, 288, device.memory_bytes);
     put_at(to, 296, USUAL_SHARED);
     put_at(to, 304, device.registers_per_sm);
     put_at(to, 308, 32_u32);
@@ -163,8 +166,7 @@ fn properties(to: *mut c_void, device: &Device, layout: &Layout) -> u32 {
     put_at(to, layout.threads, device.threads_per_sm);
     put_at(to, layout.shared, device.shared_bytes_per_sm);
     put_at(to, layout.registers, [device.registers_per_sm, 1]);
-    let most = device.shared_bytes_per_sm.saturating_sub(RESERVED_SHARED);
-    put_at(to, layout.shared_by_request, most);
+    put_at(to, layout.shared_by_request, most_shared(device));
     put_at(to, layout.ctas, device.ctas_per_sm);
     code::SUCCESS
 }
@@ -212,7 +214,7 @@ extern "C" fn cudaDeviceGetAttribute(value: *mut c_int, attribute: u32, _: c_int
         75 => device.sm / 10,
         76 => device.sm % 10,
         81 => small(device.shared_bytes_per_sm),
-        97 => small(device.shared_bytes_per_sm.saturating_sub(RESERVED_SHARED)),
+        97 => small(most_shared(&device)),
         106 => device.ctas_per_sm,
         _ => 0,
     };
@@ -233,22 +235,94 @@ extern "C" fn cudaPeekAtLastError() -> u32 {
     state().last_error
 }
 
+/// Names and descriptions of the errors that programs meet, as `driver_types.h` numbers them.
+const ERRORS: &[(u32, &CStr, &CStr)] = &[
+    (0, c"cudaSuccess", c"no error"),
+    (1, c"cudaErrorInvalidValue", c"invalid argument"),
+    (2, c"cudaErrorMemoryAllocation", c"out of memory"),
+    (3, c"cudaErrorInitializationError", c"initialization error"),
+    (4, c"cudaErrorCudartUnloading", c"driver shutting down"),
+    (9, c"cudaErrorInvalidConfiguration", c"invalid configuration argument"),
+    (12, c"cudaErrorInvalidPitchValue", c"invalid pitch argument"),
+    (13, c"cudaErrorInvalidSymbol", c"invalid device symbol"),
+    (17, c"cudaErrorInvalidDevicePointer", c"invalid device pointer"),
+    (18, c"cudaErrorInvalidTexture", c"invalid texture reference"),
+    (20, c"cudaErrorInvalidChannelDescriptor", c"invalid channel descriptor"),
+    (21, c"cudaErrorInvalidMemcpyDirection", c"invalid copy direction for memcpy"),
+    (
+        35,
+        c"cudaErrorInsufficientDriver",
+        c"CUDA driver version is insufficient for CUDA runtime version",
+    ),
+    (46, c"cudaErrorDevicesUnavailable", c"CUDA-capable device(s) is/are busy or unavailable"),
+    (52, c"cudaErrorMissingConfiguration", c"__global__ function call is not configured"),
+    (98, c"cudaErrorInvalidDeviceFunction", c"invalid device function"),
+    (100, c"cudaErrorNoDevice", c"no CUDA-capable device is detected"),
+    (101, c"cudaErrorInvalidDevice", c"invalid device ordinal"),
+    (200, c"cudaErrorInvalidKernelImage", c"device kernel image is invalid"),
+    (201, c"cudaErrorDeviceUninitialized", c"invalid device context"),
+    (
+        209,
+        c"cudaErrorNoKernelImageForDevice",
+        c"no kernel image is available for execution on the device",
+    ),
+    (214, c"cudaErrorECCUncorrectable", c"uncorrectable ECC error encountered"),
+    (215, c"cudaErrorUnsupportedLimit", c"limit is not supported on this architecture"),
+    (
+        217,
+        c"cudaErrorPeerAccessUnsupported",
+        c"peer access is not supported between these two devices",
+    ),
+    (218, c"cudaErrorInvalidPtx", c"a PTX JIT compilation failed"),
+    (300, c"cudaErrorInvalidSource", c"device kernel image is invalid"),
+    (301, c"cudaErrorFileNotFound", c"file not found"),
+    (304, c"cudaErrorOperatingSystem", c"OS call failed or operation not supported on this OS"),
+    (400, c"cudaErrorInvalidResourceHandle", c"invalid resource handle"),
+    (500, c"cudaErrorSymbolNotFound", c"named symbol not found"),
+    (600, c"cudaErrorNotReady", c"device not ready"),
+    (700, c"cudaErrorIllegalAddress", c"an illegal memory access was encountered"),
+    (701, c"cudaErrorLaunchOutOfResources", c"too many resources requested for launch"),
+    (702, c"cudaErrorLaunchTimeout", c"the launch timed out and was terminated"),
+    (704, c"cudaErrorPeerAccessAlreadyEnabled", c"peer access is already enabled"),
+    (705, c"cudaErrorPeerAccessNotEnabled", c"peer access has not been enabled"),
+    (709, c"cudaErrorContextIsDestroyed", c"context is destroyed"),
+    (710, c"cudaErrorAssert", c"device-side assert triggered"),
+    (
+        712,
+        c"cudaErrorHostMemoryAlreadyRegistered",
+        c"part or all of the requested memory range is already mapped",
+    ),
+    (
+        713,
+        c"cudaErrorHostMemoryNotRegistered",
+        c"pointer does not correspond to a registered memory region",
+    ),
+    (714, c"cudaErrorHardwareStackError", c"hardware stack error"),
+    (715, c"cudaErrorIllegalInstruction", c"an illegal instruction was encountered"),
+    (716, c"cudaErrorMisalignedAddress", c"misaligned address"),
+    (
+        717,
+        c"cudaErrorInvalidAddressSpace",
+        c"operation not supported on global/shared address space",
+    ),
+    (718, c"cudaErrorInvalidPc", c"invalid program counter"),
+    (719, c"cudaErrorLaunchFailure", c"unspecified launch failure"),
+    (720, c"cudaErrorCooperativeLaunchTooLarge", c"too many blocks in cooperative launch"),
+    (800, c"cudaErrorNotPermitted", c"operation not permitted"),
+    (801, c"cudaErrorNotSupported", c"operation not supported"),
+    (
+        900,
+        c"cudaErrorStreamCaptureUnsupported",
+        c"operation not permitted when stream is capturing",
+    ),
+    (912, c"cudaErrorInvalidClusterSize", c"cluster misconfiguration"),
+    (999, c"cudaErrorUnknown", c"unknown error"),
+];
+
 /// Name and description of an error.
 fn describe(error: u32) -> [&'static CStr; 2] {
-    match error {
-        code::SUCCESS => [c"cudaSuccess", c"no error"],
-        code::INVALID_VALUE => [c"cudaErrorInvalidValue", c"invalid argument"],
-        code::OUT_OF_MEMORY => [c"cudaErrorMemoryAllocation", c"out of memory"],
-        code::INVALID_CONFIGURATION => {
-            [c"cudaErrorInvalidConfiguration", c"invalid configuration argument"]
-        }
-        code::INVALID_SYMBOL => [c"cudaErrorInvalidSymbol", c"invalid device symbol"],
-        code::ASSERT => [c"cudaErrorAssert", c"device-side assert triggered"],
-        code::INVALID_FUNCTION => [c"cudaErrorInvalidDeviceFunction", c"invalid device function"],
-        code::INVALID_DEVICE => [c"cudaErrorInvalidDevice", c"invalid device ordinal"],
-        code::NOT_SUPPORTED => [c"cudaErrorNotSupported", c"operation not supported"],
-        _ => [c"cudaErrorUnknown", c"unknown error"],
-    }
+    let found = ERRORS.iter().find(|(number, ..)| *number == error);
+    found.map_or([c"unrecognized error code"; 2], |(_, name, text)| [*name, *text])
 }
 
 #[unsafe(no_mangle)]

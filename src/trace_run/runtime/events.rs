@@ -44,7 +44,7 @@ nothing! {
     code::SUCCESS => cudaStreamDestroy cudaStreamAttachMemAsync cudaStreamSetAttribute
     cudaEventDestroy
     cudaProfilerStart cudaProfilerStop cudaDeviceSetCacheConfig cudaFuncSetCacheConfig
-    cudaFuncSetAttribute cudaDeviceSetSharedMemConfig cudaFuncSetSharedMemConfig
+    cudaDeviceSetSharedMemConfig cudaFuncSetSharedMemConfig
     cudaSetDeviceFlags cudaCtxResetPersistingL2Cache
 }
 

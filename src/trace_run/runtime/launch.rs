@@ -12,6 +12,7 @@ use gpumodel_trace_run::execute::{
     Counts, LOCAL_WINDOW, LaunchRequest, Memory, SHARED_WINDOW, WORKSPACE_BYTES, run,
 };
 
+use crate::device::{USUAL_SHARED, most_shared};
 use crate::pointers::{bytes, get, number, pointer, put, put_at};
 use crate::state::{Configuration, State, code, fail, memory, result, settled, state};
 
@@ -180,9 +181,49 @@ fn launch(
 /// program asks for it).
 const MOST_IN_CLUSTER: u32 = 16;
 
+/// Threads of a CTA at most, in all and in each direction, and CTAs of a grid in each direction
+/// (CUDA C++ Programming Guide, technical specifications of all compute capabilities).
+const MOST_THREADS: u32 = 1024;
+const MOST_BLOCK: [u32; 3] = [1024, 1024, 64];
+const MOST_GRID: [u32; 3] = [u32::MAX >> 1, 65535, 65535];
+/// Registers of a CTA at most, and in what portions a warp gets them.
+const MOST_REGISTERS: u64 = 1 << 16;
+const REGISTER_UNIT: u64 = 256;
+/// The same of shared memory.
+const SHARED_UNIT: u64 = 128;
+
+/// Registers of so many threads of a kernel.
+fn registers(function: &Function, threads: u64) -> u64 {
+    let warp = (u64::from(function.registers.max(1)) * 32).next_multiple_of(REGISTER_UNIT);
+    threads.div_ceil(32) * warp
+}
+
+/// Threads of a CTA of the kernel at most.
+fn most_threads(function: &Function) -> u32 {
+    let fits = |threads: &u32| registers(function, (*threads).into()) <= MOST_REGISTERS;
+    let fitting = (1..=MOST_THREADS / 32).rev().map(|warps| 32 * warps).find(fits).unwrap_or(32);
+    function.most_threads.unwrap_or(MOST_THREADS).min(fitting)
+}
+
 impl Configuration {
-    fn is_possible(self) -> bool {
-        (1..=1024).contains(&self.block.count()) && self.grid.count() > 0
+    /// The error of a launch of `function`, whose dynamic shared bytes may be `most_shared`.
+    fn check(self, function: &Function, most_shared: u64) -> u32 {
+        let within = |size: Dim3, most: [u32; 3]| {
+            let sizes = <[u32; 3]>::from(size);
+            sizes.iter().zip(&most).all(|(size, most)| (1..=*most).contains(size))
+        };
+        let threads = self.block.count();
+        if !within(self.block, MOST_BLOCK)
+            || !within(self.grid, MOST_GRID)
+            || threads > MOST_THREADS.into()
+        {
+            return code::INVALID_CONFIGURATION;
+        }
+        match () {
+            () if self.shared as u64 > most_shared => code::INVALID_VALUE,
+            () if threads > most_threads(function).into() => code::OUT_OF_RESOURCES,
+            () => code::SUCCESS,
+        }
     }
 
     /// CTAs of a cluster; none where there can be no such clusters.
@@ -238,6 +279,32 @@ impl State {
         }
     }
 
+    /// The kernel of that address.
+    fn function(&mut self, host: u64) -> Option<Function> {
+        let (module, name) = self.functions.get(&host).cloned()?;
+        let loaded = self.load(module);
+        loaded.module.functions.iter().find(|one| one.name == name).cloned()
+    }
+
+    /// Dynamic shared bytes of a CTA at most.
+    fn most_shared(&self, host: u64, function: &Function) -> u64 {
+        let usual = USUAL_SHARED.saturating_sub(function.shared_bytes.into());
+        self.shared_limits.get(&host).copied().unwrap_or(0).max(usual)
+    }
+
+    /// CTAs of so many threads that an SM holds.
+    fn ctas_per_sm(&self, function: &Function, threads: u64, shared: u64) -> u64 {
+        let device = &self.request.device;
+        let shared = u64::from(function.shared_bytes) + shared + device.reserved_shared_bytes;
+        let fitting = [
+            u64::from(device.threads_per_sm) / threads.next_multiple_of(32).max(32),
+            u64::from(device.registers_per_sm) / registers(function, threads.max(1)),
+            device.shared_bytes_per_sm / shared.next_multiple_of(SHARED_UNIT).max(SHARED_UNIT),
+            device.ctas_per_sm.into(),
+        ];
+        fitting.into_iter().min().unwrap_or(0)
+    }
+
     /// Threads for the kernel of that address: one where its CTAs depended on each other.
     fn threads(&self, host: u64) -> u64 {
         if self.alone.contains(&host) { 1 } else { rayon::current_num_threads() as u64 }
@@ -253,13 +320,20 @@ impl State {
         let Some((number, name)) = self.functions.get(&host).cloned() else {
             return code::INVALID_FUNCTION;
         };
-        if !configuration.is_possible() {
-            return code::INVALID_CONFIGURATION;
-        }
         let loaded = self.load(number);
         let Some(function) = loaded.module.functions.iter().find(|one| one.name == name) else {
             return code::INVALID_FUNCTION;
         };
+        let checked = configuration.check(function, self.most_shared(host, function));
+        if checked != code::SUCCESS {
+            return checked;
+        }
+        let threads = configuration.block.count();
+        let at_once = self.ctas_per_sm(function, threads, configuration.shared as u64);
+        let all = u64::from(self.request.device.sms) * at_once;
+        if cooperative && configuration.grid.count() > all {
+            return code::TOO_LARGE;
+        }
         let Some(cluster) = configuration.cluster(function, cooperative) else {
             return code::INVALID_CONFIGURATION;
         };
@@ -351,9 +425,9 @@ fn execute(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cudaFuncGetAttributes(attributes: *mut c_void, function: *const c_void) -> u32 {
+extern "C" fn cudaFuncGetAttributes(attributes: *mut c_void, host: *const c_void) -> u32 {
     let mut state = state();
-    let Some((module, name)) = state.functions.get(&number(function)).cloned() else {
+    let Some((module, name)) = state.functions.get(&number(host)).cloned() else {
         return code::INVALID_FUNCTION;
     };
     let loaded = state.load(module);
@@ -363,14 +437,41 @@ extern "C" fn cudaFuncGetAttributes(attributes: *mut c_void, function: *const c_
     put_at(attributes, 0, u64::from(function.shared_bytes));
     put_at(attributes, 8, loaded.module.constants.len() as u64);
     put_at(attributes, 16, u64::from(function.stack_bytes));
-    put_at(attributes, 24, 1024_u32);
+    put_at(attributes, 24, most_threads(function));
     put_at(attributes, 28, function.registers);
     put_at(attributes, 32, loaded.sm);
     put_at(attributes, 36, loaded.sm);
     put_at(attributes, 40, 0_u32);
-    put_at(attributes, 44, 48_u32 << 10);
+    let shared = state.most_shared(number(host), function);
+    put_at(attributes, 44, u32::try_from(shared).unwrap_or(u32::MAX));
     put_at(attributes, 48, 0_u32.wrapping_sub(1));
     code::SUCCESS
+}
+
+/// `cudaFuncAttributeMaxDynamicSharedMemorySize`.
+const DYNAMIC_SHARED: u32 = 8;
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaFuncSetAttribute(host: *const c_void, attribute: u32, value: c_int) -> u32 {
+    if attribute != DYNAMIC_SHARED {
+        return code::SUCCESS;
+    }
+    let value = set_shared(number(host), value);
+    result(value)
+}
+
+/// Lets a kernel have so many dynamic shared bytes.
+fn set_shared(host: u64, bytes: c_int) -> u32 {
+    let mut state = state();
+    let Some(function) = state.function(host) else { return code::INVALID_FUNCTION };
+    let most = most_shared(&state.request.device).saturating_sub(function.shared_bytes.into());
+    match u64::try_from(bytes) {
+        Ok(bytes) if bytes <= most => {
+            state.shared_limits.insert(host, bytes);
+            code::SUCCESS
+        }
+        _ => code::INVALID_VALUE,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -381,24 +482,9 @@ extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     shared: usize,
 ) -> u32 {
     let mut state = state();
-    let found = state.functions.get(&number(function)).cloned();
-    let Some((module, name)) = found else { return code::INVALID_FUNCTION };
-    let loaded = state.load(module);
-    let function = loaded.module.functions.iter().find(|one| one.name == name);
-    let (Some(function), Ok(block)) = (function, u64::try_from(block)) else {
-        return code::INVALID_VALUE;
-    };
-    let device = &state.request.device;
-    let warps = block.div_ceil(32).max(1);
-    let registers = u64::from(function.registers.max(1)).next_multiple_of(8) * 32;
-    let shared = (u64::from(function.shared_bytes) + shared as u64 + 1024).next_multiple_of(128);
-    let fitting = [
-        u64::from(device.threads_per_sm) / 32 / warps,
-        u64::from(device.registers_per_sm) / registers / warps,
-        device.shared_bytes_per_sm / shared,
-        device.ctas_per_sm.into(),
-    ];
-    let fitting = fitting.into_iter().min().unwrap_or(0);
+    let Some(function) = state.function(number(function)) else { return code::INVALID_FUNCTION };
+    let Ok(block) = u64::try_from(block) else { return code::INVALID_VALUE };
+    let fitting = state.ctas_per_sm(&function, block, shared as u64);
     put(count, c_int::try_from(fitting).unwrap_or(0));
     code::SUCCESS
 }

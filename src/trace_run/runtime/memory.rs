@@ -40,10 +40,22 @@ pub(crate) struct DeviceMemory {
     said: Mutex<Vec<u8>>,
 }
 
+/// What memory is to the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Device,
+    Managed,
+    /// Of the host, and kernels may use it.
+    Host,
+}
+
 /// A range of addresses with allocations in it.
 #[derive(Debug, Default)]
 struct Blocks {
-    used: BTreeMap<u64, u64>,
+    /// By address: bytes, and what they are.
+    used: BTreeMap<u64, (u64, Kind)>,
+    /// Bytes of device memory in use.
+    of_device: u64,
     free: BTreeMap<u64, u64>,
     /// The end of what was ever allocated, and of the range.
     top: u64,
@@ -57,7 +69,7 @@ impl Blocks {
     }
 
     /// Allocates, the lowest place first.
-    fn allocate(&mut self, bytes: u64, align: u64) -> Option<u64> {
+    fn allocate(&mut self, bytes: u64, align: u64, kind: Kind) -> Option<u64> {
         let bytes = bytes.max(1).checked_next_multiple_of(align)?;
         let fitting = self.free.iter().find(|&(_, &size)| size >= bytes);
         let at = match fitting.map(|(&at, &size)| (at, size)) {
@@ -74,13 +86,15 @@ impl Blocks {
                 at
             }
         };
-        self.used.insert(at, bytes);
+        self.of_device += if kind == Kind::Device { bytes } else { 0 };
+        self.used.insert(at, (bytes, kind));
         Some(at)
     }
 
     /// Frees what was allocated at `at`; false when nothing was.
     fn free(&mut self, mut at: u64) -> bool {
-        let Some(mut size) = self.used.remove(&at) else { return false };
+        let Some((mut size, kind)) = self.used.remove(&at) else { return false };
+        self.of_device -= if kind == Kind::Device { size } else { 0 };
         if let Some(after) = self.free.remove(&(at + size)) {
             size += after;
         }
@@ -140,15 +154,20 @@ impl DeviceMemory {
         Err("the system gives no range of addresses for device memory; raise `ulimit -v`".into())
     }
 
-    /// Bytes of the range.
-    pub(crate) fn size(&self) -> u64 {
-        self.size
+    /// Bytes of device memory in use.
+    pub(crate) fn used(&self) -> u64 {
+        locked(&self.blocks).of_device
     }
 
-    /// Allocates, the lowest place first.
+    /// Allocates device memory, the lowest place first.
     pub(crate) fn allocate(&self, bytes: u64) -> Option<u64> {
+        self.allocate_as(Kind::Device, bytes)
+    }
+
+    /// Allocates memory of that kind.
+    pub(crate) fn allocate_as(&self, kind: Kind, bytes: u64) -> Option<u64> {
         let mut blocks = locked(&self.blocks);
-        let at = blocks.allocate(bytes, ALIGN)?;
+        let at = blocks.allocate(bytes, ALIGN, kind)?;
         self.top.store(blocks.top, Ordering::Relaxed);
         Some(at)
     }
@@ -182,9 +201,16 @@ impl DeviceMemory {
         }
     }
 
-    /// Whether `address` is device memory.
-    pub(crate) fn contains(&self, address: u64) -> bool {
-        (self.base..self.base + self.size).contains(&address)
+    /// What is at `address`; none where that is the program's own memory.
+    pub(crate) fn kind(&self, address: u64) -> Option<Kind> {
+        if !(self.base..self.base + self.size).contains(&address) {
+            let all = self.registered.read().unwrap_or_else(PoisonError::into_inner);
+            let (&start, &length) = all.range(..=address).next_back()?;
+            return (address - start < length).then_some(Kind::Host);
+        }
+        let blocks = locked(&self.blocks);
+        let (&start, &(length, kind)) = blocks.used.range(..=address).next_back()?;
+        Some(if address - start < length { kind } else { Kind::Device })
     }
 
     /// Lets kernels use memory of the program.
@@ -274,7 +300,7 @@ impl Memory for DeviceMemory {
             let at = self.allocate(size)?;
             *heap = Some(Blocks::new(at, at + size));
         }
-        heap.as_mut()?.allocate(bytes, KERNEL_ALIGN)
+        heap.as_mut()?.allocate(bytes, KERNEL_ALIGN, Kind::Device)
     }
 
     fn free_in_kernel(&self, address: u64) -> bool {

@@ -20,7 +20,9 @@ pub(crate) mod code {
     pub(crate) const OUT_OF_MEMORY: u32 = 2;
     pub(crate) const INVALID_CONFIGURATION: u32 = 9;
     pub(crate) const INVALID_SYMBOL: u32 = 13;
+    pub(crate) const OUT_OF_RESOURCES: u32 = 701;
     pub(crate) const ASSERT: u32 = 710;
+    pub(crate) const TOO_LARGE: u32 = 720;
     pub(crate) const INVALID_FUNCTION: u32 = 98;
     pub(crate) const INVALID_DEVICE: u32 = 101;
     pub(crate) const NOT_SUPPORTED: u32 = 801;
@@ -66,6 +68,8 @@ pub(crate) struct State {
     pub(crate) functions: HashMap<u64, (usize, String)>,
     /// By the address of the host's variable: module and name.
     pub(crate) variables: HashMap<u64, (usize, String)>,
+    /// By the address of the host's function: dynamic shared bytes that the program asked for.
+    pub(crate) shared_limits: HashMap<u64, u64>,
     /// Addresses of kernels whose CTAs depended on each other.
     pub(crate) alone: BTreeSet<u64>,
     /// Textures and surfaces, each at the number that is its handle.
@@ -117,6 +121,7 @@ fn begin() -> State {
         modules: Vec::new(),
         functions: HashMap::new(),
         variables: HashMap::new(),
+        shared_limits: HashMap::new(),
         alone: BTreeSet::new(),
         textures: Vec::new(),
         arrays: BTreeMap::new(),
