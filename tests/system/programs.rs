@@ -68,3 +68,23 @@ fn every_program_passes_and_its_trace_is_the_same_twice_and_runs() {
         assert!(one == two, "{name}: two runs, two traces");
     }
 }
+
+#[test]
+fn copies_from_pinned_memory_and_to_symbols_are_in_the_trace() {
+    let Some(nvcc) = toolkit() else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let (program, text) = (scratch.path().join("program"), scratch.path().join("text"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/managed.cu");
+    assert!(compile(&nvcc, "80", &source, &program));
+    let disassembler = nvcc.with_file_name("nvdisasm");
+    let [output, tool, program] = [&text, &disassembler, &program].map(|p| p.to_str().unwrap());
+    gpumodel(&["trace", "-o", output, "--to", "traceg", "--nvdisasm", tool, "--", program]).code(0);
+    let list = std::fs::read_to_string(text.join("kernelslist.g")).unwrap();
+    let bytes: Vec<&str> = list
+        .lines()
+        .filter_map(|line| line.strip_prefix("MemcpyHtoD,")?.split_once(','))
+        .map(|(_, bytes)| bytes)
+        .collect();
+    // The constants, the variable, and the list from pinned memory.
+    assert_eq!(bytes, ["32", "128", "2000"], "{list}");
+}

@@ -11,6 +11,12 @@ pub const SHARED_WINDOW: u64 = 0x7e00_0000_0000;
 pub const LOCAL_WINDOW: u64 = 0x7e01_0000_0000;
 /// Where constant banks lie in traces, one after the other; cards do not say where they have them.
 pub(crate) const CONSTANT_WINDOW: u64 = 0x7e02_0000_0000;
+/// The address that traces have of a place in constant bank 3, which the host writes.
+#[must_use]
+pub fn constant_address(offset: u64) -> u64 {
+    CONSTANT_WINDOW + 3 * CONSTANT_BANK_BYTES + offset
+}
+
 /// Size of a constant bank.
 pub(crate) const CONSTANT_BANK_BYTES: u64 = 1 << 16;
 /// Size of a window.

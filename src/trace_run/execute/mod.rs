@@ -29,7 +29,7 @@ pub use grid::{Counts, Grid, LaunchRequest, WORKSPACE_BYTES, run};
 pub(crate) use lanes::{From, Lanes, Lanes64, Scope, Target, ZERO, each, high, low, mask_of, view};
 pub(crate) use memory::copy_bytes;
 pub(crate) use memory::{CONSTANT_BANK_BYTES, CONSTANT_WINDOW};
-pub use memory::{HostMemory, LOCAL_WINDOW, Memory, SHARED_WINDOW, WINDOW_BYTES};
+pub use memory::{HostMemory, LOCAL_WINDOW, Memory, SHARED_WINDOW, WINDOW_BYTES, constant_address};
 pub use system::Printed;
 pub(crate) use system::system_call;
 pub use tensor_map::{Element, MOST_DIMENSIONS, TENSOR_MAP_BYTES, TensorMap};

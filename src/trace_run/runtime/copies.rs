@@ -141,9 +141,14 @@ extern "C" fn cudaPointerGetAttributes(attributes: *mut c_void, place: *mut c_vo
 
 /// The direction in which a copy goes, when it is one to the device.
 fn record(to: *mut c_void, from: *const c_void, bytes: usize, stream: Option<u64>) {
-    let (to, from) = (number(to), number(from));
-    let of_device = |kind| matches!(kind, Some(Kind::Device | Kind::Managed));
-    if of_device(memory().kind(to)) && !of_device(memory().kind(from)) && bytes > 0 {
+    if memory().is_of_device(number(to)) && !memory().is_of_device(number(from)) {
+        record_to(number(to), bytes, stream);
+    }
+}
+
+/// Records a copy from the host to an address that traces have.
+pub(crate) fn record_to(to: u64, bytes: usize, stream: Option<u64>) {
+    if bytes > 0 {
         let direction = CopyDirection::HostToDevice;
         let one = MemoryCopy { direction, address: to, bytes: bytes as u64, stream };
         if let Some(recorder) = &mut state().recorder {

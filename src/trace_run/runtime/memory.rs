@@ -213,6 +213,11 @@ impl DeviceMemory {
         Some(if address - start < length { kind } else { Kind::Device })
     }
 
+    /// Whether a copy to `address` is one to the device.
+    pub(crate) fn is_of_device(&self, address: u64) -> bool {
+        matches!(self.kind(address), Some(Kind::Device | Kind::Managed))
+    }
+
     /// Lets kernels use memory of the program.
     pub(crate) fn register(&self, at: u64, bytes: u64) {
         let mut all = self.registered.write().unwrap_or_else(PoisonError::into_inner);

@@ -2,9 +2,11 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::copies::transfer;
+use gpumodel_trace_run::execute::constant_address;
+
+use crate::copies::{record_to, transfer};
 use crate::pointers::{bytes, copy, number, pointer, put};
-use crate::state::{State, code, result, state};
+use crate::state::{State, alive, code, memory, result, settled, state};
 
 /// Where a variable is.
 enum Place {
@@ -30,24 +32,30 @@ fn outside(offset: usize, count: usize, size: u64) -> bool {
     offset.checked_add(count).is_none_or(|end| end as u64 > size)
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn cudaMemcpyToSymbol(
+/// Copies so many bytes to a place in a variable, and records it.
+fn to_symbol(
     symbol: *const c_void,
     from: *const c_void,
-    count: usize,
-    offset: usize,
-    _: c_int,
+    [count, offset]: [usize; 2],
+    stream: Option<u64>,
 ) -> u32 {
     let place = state().place(symbol);
     match place {
         Some(Place::Device(at, size)) if !outside(offset, count, size) => {
-            transfer(pointer(at + offset as u64), from, count, None)
+            transfer(pointer(at + offset as u64), from, count, stream)
         }
         Some(Place::Constant(module, at, size)) if !outside(offset, count, size as u64) => {
+            let ready = if stream.is_none() { settled() } else { alive() };
+            if ready != code::SUCCESS {
+                return ready;
+            }
             let new = bytes(from, count);
-            let bank = &mut state().modules[module].constants;
-            if let Some(old) = bank.get_mut(at + offset..at + offset + count) {
+            let place = at + offset..at + offset + count;
+            if let Some(old) = state().modules[module].constants.get_mut(place) {
                 old.copy_from_slice(&new);
+            }
+            if !memory().is_of_device(number(from)) {
+                record_to(constant_address((at + offset) as u64), count, stream);
             }
             code::SUCCESS
         }
@@ -57,15 +65,26 @@ extern "C" fn cudaMemcpyToSymbol(
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn cudaMemcpyToSymbol(
+    symbol: *const c_void,
+    from: *const c_void,
+    count: usize,
+    offset: usize,
+    _: c_int,
+) -> u32 {
+    to_symbol(symbol, from, [count, offset], None)
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn cudaMemcpyToSymbolAsync(
     symbol: *const c_void,
     from: *const c_void,
     count: usize,
     offset: usize,
-    kind: c_int,
-    _: *const c_void,
+    _: c_int,
+    stream: *const c_void,
 ) -> u32 {
-    cudaMemcpyToSymbol(symbol, from, count, offset, kind)
+    to_symbol(symbol, from, [count, offset], Some(number(stream)))
 }
 
 #[unsafe(no_mangle)]
