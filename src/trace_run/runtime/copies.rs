@@ -412,3 +412,159 @@ extern "C" fn cudaMemcpy3D(parameters: *const c_void) -> u32 {
 extern "C" fn cudaMemcpy3DAsync(parameters: *const c_void, _: *const c_void) -> u32 {
     cudaMemcpy3D(parameters)
 }
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemset2DAsync(
+    to: *mut c_void,
+    pitch: usize,
+    value: c_int,
+    width: usize,
+    height: usize,
+    _: *const c_void,
+) -> u32 {
+    cudaMemset2D(to, pitch, value, width, height)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMalloc3D(rows: *mut c_void, extent: Extent) -> u32 {
+    let Extent { width, height, depth } = extent;
+    let (mut place, mut pitch) = (std::ptr::null_mut(), 0);
+    let done = cudaMallocPitch(&raw mut place, &raw mut pitch, width, height.saturating_mul(depth));
+    if done == code::SUCCESS && !put(rows.cast::<Rows>(), Rows { place, pitch, width, height }) {
+        return result(code::INVALID_VALUE);
+    }
+    done
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemset3D(rows: Rows, value: c_int, extent: Extent) -> u32 {
+    let plane = rows.pitch.saturating_mul(rows.height);
+    (0..extent.depth).fold(code::SUCCESS, |done, depth| {
+        let place = rows.place.wrapping_byte_add(depth.wrapping_mul(plane));
+        let plane = cudaMemset2D(place, rows.pitch, value, extent.width, extent.height);
+        if done == code::SUCCESS { plane } else { done }
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemset3DAsync(rows: Rows, value: c_int, extent: Extent, _: *const c_void) -> u32 {
+    cudaMemset3D(rows, value, extent)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemcpyPeer(
+    to: *mut c_void,
+    to_device: c_int,
+    from: *const c_void,
+    from_device: c_int,
+    bytes: usize,
+) -> u32 {
+    match (to_device, from_device) {
+        (0, 0) => transfer(to, from, bytes, None),
+        _ => result(code::INVALID_DEVICE),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemcpyPeerAsync(
+    to: *mut c_void,
+    to_device: c_int,
+    from: *const c_void,
+    from_device: c_int,
+    bytes: usize,
+    _: *const c_void,
+) -> u32 {
+    cudaMemcpyPeer(to, to_device, from, from_device, bytes)
+}
+
+/// The handle of the pool of the device, from which all asynchronous allocations come.
+const POOL: u64 = 1;
+/// Attributes of a pool with 64 bits; those below have 32.
+const FIRST_WIDE_ATTRIBUTE: u32 = 4;
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaDeviceGetDefaultMemPool(pool: *mut *mut c_void, device: c_int) -> u32 {
+    if device != 0 {
+        return result(code::INVALID_DEVICE);
+    }
+    put(pool, pointer(POOL));
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaDeviceGetMemPool(pool: *mut *mut c_void, device: c_int) -> u32 {
+    cudaDeviceGetDefaultMemPool(pool, device)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemPoolCreate(pool: *mut *mut c_void, _: *const c_void) -> u32 {
+    cudaDeviceGetDefaultMemPool(pool, 0)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemPoolGetAttribute(_: *mut c_void, attribute: u32, value: *mut c_void) -> u32 {
+    match attribute {
+        0 => result(code::INVALID_VALUE),
+        FIRST_WIDE_ATTRIBUTE.. => {
+            put_at(value, 0, 0_u64);
+            code::SUCCESS
+        }
+        _ => {
+            put_at(value, 0, 1_u32);
+            code::SUCCESS
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMallocFromPoolAsync(
+    place: *mut *mut c_void,
+    bytes: usize,
+    _: *mut c_void,
+    _: *mut c_void,
+) -> u32 {
+    allocate(place, bytes)
+}
+
+/// The stream of a program with a default stream per thread (`cudaStreamPerThread`).
+pub(crate) fn per_thread(stream: *const c_void) -> *const c_void {
+    if stream.is_null() { pointer(2).cast_const() } else { stream }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemcpyAsync_ptsz(
+    to: *mut c_void,
+    from: *const c_void,
+    bytes: usize,
+    kind: c_int,
+    stream: *const c_void,
+) -> u32 {
+    cudaMemcpyAsync(to, from, bytes, kind, per_thread(stream))
+}
+
+twins! {
+    cudaMemcpy_ptds = cudaMemcpy(a: *mut c_void, b: *const c_void, c: usize, d: c_int);
+    cudaMemset_ptds = cudaMemset(a: *mut c_void, b: c_int, c: usize);
+    cudaMemsetAsync_ptsz = cudaMemsetAsync(a: *mut c_void, b: c_int, c: usize, d: *const c_void);
+    cudaMemset2D_ptds = cudaMemset2D(a: *mut c_void, b: usize, c: c_int, d: usize, e: usize);
+    cudaMemset2DAsync_ptsz = cudaMemset2DAsync(
+        a: *mut c_void, b: usize, c: c_int, d: usize, e: usize, f: *const c_void
+    );
+    cudaMemset3D_ptds = cudaMemset3D(a: Rows, b: c_int, c: Extent);
+    cudaMemset3DAsync_ptsz = cudaMemset3DAsync(a: Rows, b: c_int, c: Extent, d: *const c_void);
+    cudaMemcpy2D_ptds = cudaMemcpy2D(
+        a: *mut c_void, b: usize, c: *const c_void, d: usize, e: usize, f: usize, g: c_int
+    );
+    cudaMemcpy2DAsync_ptsz = cudaMemcpy2DAsync(
+        a: *mut c_void, b: usize, c: *const c_void, d: usize, e: usize, f: usize, g: c_int,
+        h: *const c_void
+    );
+    cudaMemcpy3D_ptds = cudaMemcpy3D(a: *const c_void);
+    cudaMemcpy3DAsync_ptsz = cudaMemcpy3DAsync(a: *const c_void, b: *const c_void);
+    cudaMallocAsync_ptsz = cudaMallocAsync(a: *mut *mut c_void, b: usize, c: *mut c_void);
+    cudaFreeAsync_ptsz = cudaFreeAsync(a: *mut c_void, b: *mut c_void);
+    cudaMallocFromPoolAsync_ptsz = cudaMallocFromPoolAsync(
+        a: *mut *mut c_void, b: usize, c: *mut c_void, d: *mut c_void
+    );
+    cudaMemPrefetchAsync_ptsz = cudaMemPrefetchAsync();
+}

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 use gpumodel_trace_run::request::Device;
 
-use crate::pointers::{fill, put, put_at};
+use crate::pointers::{fill, put, put_at, text};
 use crate::state::{code, memory, result, state};
 
 #[unsafe(no_mangle)]
@@ -39,6 +39,46 @@ extern "C" fn cudaGetDeviceFlags(flags: *mut u32) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn cudaDeviceCanAccessPeer(can: *mut c_int, _: c_int, _: c_int) -> u32 {
     put(can, 0);
+    code::SUCCESS
+}
+
+/// There is one device, and no other can be reached from it.
+#[unsafe(no_mangle)]
+extern "C" fn cudaDeviceEnablePeerAccess(_: c_int, _: u32) -> u32 {
+    result(code::INVALID_DEVICE)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaDeviceDisablePeerAccess(_: c_int) -> u32 {
+    result(code::PEER_NOT_ENABLED)
+}
+
+/// Domain, bus and device of the one device.
+const BUS_PLACE: &CStr = c"0000:01:00.0";
+const BUS: u32 = 1;
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaDeviceGetPCIBusId(to: *mut c_char, length: c_int, device: c_int) -> u32 {
+    if device != 0 {
+        return result(code::INVALID_DEVICE);
+    }
+    let text = BUS_PLACE.to_bytes_with_nul();
+    if usize::try_from(length).is_ok_and(|length| length < text.len()) || length < 0 {
+        return result(code::INVALID_VALUE);
+    }
+    for (index, byte) in text.iter().enumerate() {
+        put_at(to.cast(), index, *byte);
+    }
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaDeviceGetByPCIBusId(device: *mut c_int, place: *const c_char) -> u32 {
+    let known = text(place).eq_ignore_ascii_case(&BUS_PLACE.to_string_lossy());
+    if !known {
+        return result(code::INVALID_DEVICE);
+    }
+    put(device, 0);
     code::SUCCESS
 }
 
@@ -107,6 +147,15 @@ struct Layout {
     also: [usize; 3],
     shared_by_request: usize,
     ctas: usize,
+    /// The width of textures of one dimension, and all other sizes of textures and surfaces.
+    texture: usize,
+    textures: usize,
+    surface_alignment: usize,
+    bus: usize,
+    /// Priorities of streams, preemption, registered memory of the host, pools of memory.
+    further: [usize; 4],
+    reserved_shared: usize,
+    clusters: usize,
 }
 
 const VERSION_12: Layout = Layout {
@@ -122,6 +171,13 @@ const VERSION_12: Layout = Layout {
     also: [676, 688, 400],
     shared_by_request: 696,
     ctas: 712,
+    texture: 408,
+    textures: 420,
+    surface_alignment: 568,
+    bus: 584,
+    further: [628, 680, 728, 744],
+    reserved_shared: 720,
+    clusters: 772,
 };
 
 const VERSION_13: Layout = Layout {
@@ -137,7 +193,49 @@ const VERSION_13: Layout = Layout {
     also: [656, 668, 392],
     shared_by_request: 672,
     ctas: 688,
+    texture: 396,
+    textures: 404,
+    surface_alignment: 552,
+    bus: 568,
+    further: [608, 660, 704, 720],
+    reserved_shared: 696,
+    clusters: 748,
 };
+
+/// Alignment of textures, of their rows, and of surfaces, in bytes.
+const TEXTURE_ALIGNMENT: u32 = 512;
+const TEXTURE_PITCH_ALIGNMENT: u32 = 32;
+
+/// The largest textures and surfaces (CUDA C++ Programming Guide, technical specifications per
+/// compute capability, from 7.5 on), in the order of `cudaDeviceProp` after the first.
+const TEXTURE_WIDTH: u32 = 131_072;
+#[rustfmt::skip]
+const TEXTURES: [u32; 37] = [
+    // Two dimensions: arrays, with levels, linear memory, gathered.
+    131_072, 65_536, 32_768, 32_768, 131_072, 65_000, 2_097_120, 32_768, 32_768,
+    // Three dimensions, two shapes; cubes; layers of one and two dimensions and of cubes.
+    16_384, 16_384, 16_384, 8_192, 8_192, 32_768, 32_768,
+    32_768, 2_048, 32_768, 32_768, 2_048, 32_768, 2_046,
+    // The same of surfaces, from one dimension on.
+    32_768, 131_072, 65_536, 16_384, 16_384, 16_384,
+    32_768, 2_048, 32_768, 32_768, 2_048, 32_768, 32_768, 2_046,
+];
+/// The attributes of these sizes, in the same order.
+const TEXTURE_ATTRIBUTES: [u32; 37] = [
+    22, 23, 73, 74, 70, 71, 72, 45, 46, 24, 25, 26, 47, 48, 49, 52, 42, 43, 27, 28, 29, 53, 54, 55,
+    56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68,
+];
+
+/// The size that an attribute asks for.
+fn texture_size(attribute: u32) -> u32 {
+    let at = TEXTURE_ATTRIBUTES.iter().position(|one| *one == attribute);
+    at.map_or(0, |at| TEXTURES[at])
+}
+
+/// Copies that run at once.
+const COPY_ENGINES: u32 = 2;
+/// The first device with clusters.
+const FIRST_WITH_CLUSTERS: u32 = 90;
 
 /// Fills the properties of `cudaDeviceProp`, which lie as `layout` says.
 fn properties(to: *mut c_void, device: &Device, layout: &Layout) -> u32 {
@@ -160,7 +258,7 @@ fn properties(to: *mut c_void, device: &Device, layout: &Layout) -> u32 {
     put_at(to, 360, [device.sm / 10, device.sm % 10]);
     put_at(to, layout.sms, device.sms);
     layout.yes.into_iter().chain(layout.also).for_each(|field| put_at(to, field, 1_u32));
-    put_at(to, layout.copy_engines, 2_u32);
+    put_at(to, layout.copy_engines, COPY_ENGINES);
     put_at(to, layout.bus_bits, device.bus_bits);
     put_at(to, layout.l2_bytes, u32::try_from(device.l2_bytes).unwrap_or(u32::MAX));
     put_at(to, layout.threads, device.threads_per_sm);
@@ -168,19 +266,34 @@ fn properties(to: *mut c_void, device: &Device, layout: &Layout) -> u32 {
     put_at(to, layout.registers, [device.registers_per_sm, 1]);
     put_at(to, layout.shared_by_request, most_shared(device));
     put_at(to, layout.ctas, device.ctas_per_sm);
+    put_at(to, 368, u64::from(TEXTURE_ALIGNMENT));
+    put_at(to, 376, u64::from(TEXTURE_PITCH_ALIGNMENT));
+    put_at(to, layout.texture, TEXTURE_WIDTH);
+    put_at(to, layout.textures, TEXTURES);
+    put_at(to, layout.surface_alignment, u64::from(TEXTURE_ALIGNMENT));
+    put_at(to, layout.bus, BUS);
+    layout.further.into_iter().for_each(|field| put_at(to, field, 1_u32));
+    put_at(to, layout.reserved_shared, device.reserved_shared_bytes);
+    put_at(to, layout.clusters, u32::from(device.sm >= FIRST_WITH_CLUSTERS));
     code::SUCCESS
 }
 
 /// Of version 13.
 #[unsafe(no_mangle)]
-extern "C" fn cudaGetDeviceProperties(to: *mut c_void, _: c_int) -> u32 {
+extern "C" fn cudaGetDeviceProperties(to: *mut c_void, number: c_int) -> u32 {
+    if number != 0 {
+        return result(code::INVALID_DEVICE);
+    }
     let device = state().request.device.clone();
     properties(to, &device, &VERSION_13)
 }
 
 /// Of version 12.
 #[unsafe(no_mangle)]
-extern "C" fn cudaGetDeviceProperties_v2(to: *mut c_void, _: c_int) -> u32 {
+extern "C" fn cudaGetDeviceProperties_v2(to: *mut c_void, number: c_int) -> u32 {
+    if number != 0 {
+        return result(code::INVALID_DEVICE);
+    }
     let device = state().request.device.clone();
     let value = properties(to, &device, &VERSION_12);
     if value == code::SUCCESS {
@@ -192,7 +305,10 @@ extern "C" fn cudaGetDeviceProperties_v2(to: *mut c_void, _: c_int) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cudaDeviceGetAttribute(value: *mut c_int, attribute: u32, _: c_int) -> u32 {
+extern "C" fn cudaDeviceGetAttribute(value: *mut c_int, attribute: u32, number: c_int) -> u32 {
+    if number != 0 {
+        return result(code::INVALID_DEVICE);
+    }
     let device = state().request.device.clone();
     let small = |size: u64| u32::try_from(size).unwrap_or(u32::MAX >> 1);
     let found = match attribute {
@@ -206,7 +322,14 @@ extern "C" fn cudaDeviceGetAttribute(value: *mut c_int, attribute: u32, _: c_int
         12 | 82 => device.registers_per_sm,
         13 => device.clock_khz,
         16 => device.sms,
-        31 | 41 | 83 | 89 | 95 | 15 => 1,
+        11 => u32::MAX >> 1,
+        14 | 30 => TEXTURE_ALIGNMENT,
+        51 => TEXTURE_PITCH_ALIGNMENT,
+        21 => TEXTURE_WIDTH,
+        22..=29 | 42 | 43 | 45..=49 | 52..=68 | 70..=74 => texture_size(attribute),
+        31 | 41 | 83 | 89 | 95 | 15 | 19 | 78..=80 | 90 | 99 | 115 => 1,
+        33 => BUS,
+        40 => COPY_ENGINES,
         36 => device.memory_clock_khz,
         37 => device.bus_bits,
         38 => small(device.l2_bytes),
@@ -216,6 +339,8 @@ extern "C" fn cudaDeviceGetAttribute(value: *mut c_int, attribute: u32, _: c_int
         81 => small(device.shared_bytes_per_sm),
         97 => small(most_shared(&device)),
         106 => device.ctas_per_sm,
+        111 => small(device.reserved_shared_bytes),
+        120 => u32::from(device.sm >= FIRST_WITH_CLUSTERS),
         _ => 0,
     };
     put(value, found.cast_signed());

@@ -2,23 +2,38 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::pointers::{get, pointer, put};
+use crate::pointers::{get, number, pointer, put};
 use crate::state::{alive, code, handle, memory, settled, state};
 
-macro_rules! creations {
-    ($($name:ident($($more:ty),*);)*) => {$(
-        #[unsafe(no_mangle)]
-        extern "C" fn $name(place: *mut *mut c_void $(, _: $more)*) -> u32 {
-            put(place, pointer(handle()));
-            code::SUCCESS
-        }
-    )*};
+/// A stream that waits for none (`cudaStreamNonBlocking`).
+const NON_BLOCKING: u32 = 1;
+/// The greatest priority of a stream; the least is 0.
+const GREATEST_PRIORITY: c_int = -5;
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamCreate(place: *mut *mut c_void) -> u32 {
+    cudaStreamCreateWithPriority(place, 0, 0)
 }
 
-creations! {
-    cudaStreamCreate();
-    cudaStreamCreateWithFlags(u32);
-    cudaStreamCreateWithPriority(u32, c_int);
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamCreateWithFlags(place: *mut *mut c_void, flags: u32) -> u32 {
+    cudaStreamCreateWithPriority(place, flags, 0)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamCreateWithPriority(
+    place: *mut *mut c_void,
+    flags: u32,
+    priority: c_int,
+) -> u32 {
+    let number = handle();
+    let mut state = state();
+    if flags == NON_BLOCKING {
+        state.apart.insert(number);
+    }
+    state.priorities.insert(number, priority.clamp(GREATEST_PRIORITY, 0));
+    put(place, pointer(number));
+    code::SUCCESS
 }
 
 macro_rules! nothing {
@@ -33,16 +48,19 @@ macro_rules! nothing {
 
 nothing! {
     settled() => cudaStreamSynchronize cudaEventSynchronize cudaDeviceSynchronize
-    cudaThreadSynchronize
+    cudaThreadSynchronize cudaStreamSynchronize_ptsz
 }
 
 nothing! {
-    alive() => cudaStreamQuery cudaStreamWaitEvent cudaEventQuery
+    alive() => cudaStreamQuery cudaStreamWaitEvent cudaEventQuery cudaInitDevice
+    cudaStreamQuery_ptsz cudaStreamWaitEvent_ptsz
 }
 
 nothing! {
     code::SUCCESS => cudaStreamDestroy cudaStreamAttachMemAsync cudaStreamSetAttribute
-    cudaEventDestroy
+    cudaEventDestroy cudaStreamAttachMemAsync_ptsz cudaStreamSetAttribute_ptsz
+    cudaDeviceSetMemPool cudaMemPoolSetAttribute cudaMemPoolSetAccess cudaMemPoolDestroy
+    cudaMemPoolTrimTo
     cudaProfilerStart cudaProfilerStop cudaDeviceSetCacheConfig cudaFuncSetCacheConfig
     cudaDeviceSetSharedMemConfig cudaFuncSetSharedMemConfig
     cudaSetDeviceFlags cudaCtxResetPersistingL2Cache
@@ -149,6 +167,55 @@ extern "C" fn cudaStreamAddCallback(
 #[unsafe(no_mangle)]
 extern "C" fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) -> u32 {
     put(least, 0);
-    put(greatest, -5);
+    put(greatest, GREATEST_PRIORITY);
     code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamGetPriority(stream: *const c_void, priority: *mut c_int) -> u32 {
+    put(priority, state().priorities.get(&number(stream)).copied().unwrap_or(0));
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamGetFlags(stream: *const c_void, flags: *mut u32) -> u32 {
+    put(flags, u32::from(number(stream) > 2 && state().apart.contains(&number(stream))));
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamGetId(stream: *const c_void, id: *mut u64) -> u32 {
+    put(id, number(stream));
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamGetDevice(_: *const c_void, device: *mut c_int) -> u32 {
+    put(device, 0);
+    code::SUCCESS
+}
+
+/// No stream is captured: graphs are not supported.
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamIsCapturing(_: *const c_void, status: *mut u32) -> u32 {
+    put(status, 0);
+    code::SUCCESS
+}
+
+twins! {
+    cudaStreamGetPriority_ptsz = cudaStreamGetPriority(a: *const c_void, b: *mut c_int);
+    cudaStreamGetFlags_ptsz = cudaStreamGetFlags(a: *const c_void, b: *mut u32);
+    cudaStreamGetId_ptsz = cudaStreamGetId(a: *const c_void, b: *mut u64);
+    cudaStreamGetDevice_ptsz = cudaStreamGetDevice(a: *const c_void, b: *mut c_int);
+    cudaStreamIsCapturing_ptsz = cudaStreamIsCapturing(a: *const c_void, b: *mut u32);
+    cudaEventRecord_ptsz = cudaEventRecord(a: *mut c_void, b: *mut c_void);
+    cudaEventRecordWithFlags_ptsz = cudaEventRecordWithFlags(
+        a: *mut c_void, b: *mut c_void, c: u32
+    );
+    cudaLaunchHostFunc_ptsz = cudaLaunchHostFunc(
+        a: *mut c_void, b: Option<HostFunction>, c: *mut c_void
+    );
+    cudaStreamAddCallback_ptsz = cudaStreamAddCallback(
+        a: *mut c_void, b: Option<Callback>, c: *mut c_void, d: u32
+    );
 }

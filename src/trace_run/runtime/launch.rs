@@ -12,6 +12,7 @@ use gpumodel_trace_run::execute::{
     Counts, LOCAL_WINDOW, LaunchRequest, Memory, SHARED_WINDOW, WORKSPACE_BYTES, run,
 };
 
+use crate::copies::per_thread;
 use crate::device::{USUAL_SHARED, most_shared};
 use crate::pointers::{bytes, get, number, pointer, put, put_at};
 use crate::state::{Configuration, State, code, fail, memory, result, settled, state};
@@ -498,4 +499,80 @@ extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     _: u32,
 ) -> u32 {
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(count, function, block, shared)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(
+    bytes: *mut usize,
+    function: *const c_void,
+    ctas: c_int,
+    block: c_int,
+) -> u32 {
+    let mut state = state();
+    let Some(function) = state.function(number(function)) else { return code::INVALID_FUNCTION };
+    let (Ok(ctas), Ok(block)) = (u64::try_from(ctas), u64::try_from(block)) else {
+        return code::INVALID_VALUE;
+    };
+    if ctas == 0 || ctas > state.ctas_per_sm(&function, block, 0) {
+        return code::INVALID_VALUE;
+    }
+    let device = &state.request.device;
+    let each = device.shared_bytes_per_sm / ctas / SHARED_UNIT * SHARED_UNIT;
+    let taken = device.reserved_shared_bytes + u64::from(function.shared_bytes);
+    put(bytes, usize::try_from(each.saturating_sub(taken)).unwrap_or(0));
+    code::SUCCESS
+}
+
+/// A function's handle is its address.
+#[unsafe(no_mangle)]
+extern "C" fn cudaGetFuncBySymbol(function: *mut *const c_void, symbol: *const c_void) -> u32 {
+    if !state().functions.contains_key(&number(symbol)) {
+        return result(code::INVALID_FUNCTION);
+    }
+    put(function, symbol);
+    code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaLaunchKernel_ptsz(
+    function: *const c_void,
+    grid: Extent,
+    block: Extent,
+    parameters: *const *const c_void,
+    shared: usize,
+    stream: *const c_void,
+) -> u32 {
+    cudaLaunchKernel(function, grid, block, parameters, shared, per_thread(stream))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaLaunchCooperativeKernel_ptsz(
+    function: *const c_void,
+    grid: Extent,
+    block: Extent,
+    parameters: *const *const c_void,
+    shared: usize,
+    stream: *const c_void,
+) -> u32 {
+    cudaLaunchCooperativeKernel(function, grid, block, parameters, shared, per_thread(stream))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaLaunchKernelExC_ptsz(
+    configuration: *const c_void,
+    function: *const c_void,
+    parameters: *const *const c_void,
+) -> u32 {
+    let Some(one) = get(configuration.cast::<LaunchConfiguration>()) else {
+        return result(code::INVALID_VALUE);
+    };
+    let one = LaunchConfiguration { stream: per_thread(one.stream), ..one };
+    cudaLaunchKernelExC((&raw const one).cast(), function, parameters)
+}
+
+twins! {
+    __cudaLaunchKernel_ptsz = cudaLaunchKernel_ptsz(
+        a: *const c_void, b: Extent, c: Extent, d: *const *const c_void, e: usize,
+        f: *const c_void
+    );
 }

@@ -6,6 +6,17 @@
 #![allow(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+/// Functions under the names that programs call which have a default stream per thread
+/// (`nvcc --default-stream per-thread`).
+macro_rules! twins {
+    ($($twin:ident = $name:ident($($argument:ident: $kind:ty),*);)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $twin($($argument: $kind),*) -> u32 {
+            $name($($argument),*)
+        }
+    )*};
+}
+
 mod copies;
 mod device;
 mod events;

@@ -25,6 +25,7 @@ pub(crate) mod code {
     pub(crate) const TOO_LARGE: u32 = 720;
     pub(crate) const INVALID_FUNCTION: u32 = 98;
     pub(crate) const INVALID_DEVICE: u32 = 101;
+    pub(crate) const PEER_NOT_ENABLED: u32 = 705;
     pub(crate) const NOT_SUPPORTED: u32 = 801;
 }
 
@@ -80,6 +81,10 @@ pub(crate) struct State {
     pub(crate) stack_bytes: u32,
     /// The next number of a stream or an event.
     pub(crate) handle: u64,
+    /// By stream: its priority.
+    pub(crate) priorities: HashMap<u64, i32>,
+    /// Streams that do not wait for the default one.
+    pub(crate) apart: BTreeSet<u64>,
     pub(crate) last_error: u32,
     /// The error of a kernel that failed: all later calls return it.
     pub(crate) failed: u32,
@@ -128,6 +133,8 @@ fn begin() -> State {
         configurations: Vec::new(),
         stack_bytes: 1024,
         handle: 16,
+        priorities: HashMap::new(),
+        apart: BTreeSet::new(),
         last_error: code::SUCCESS,
         failed: code::SUCCESS,
         process: std::process::id(),

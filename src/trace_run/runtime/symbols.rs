@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use gpumodel_trace_run::execute::constant_address;
 
-use crate::copies::{record_to, transfer};
+use crate::copies::{per_thread, record_to, transfer};
 use crate::pointers::{bytes, copy, number, pointer, put};
 use crate::state::{State, alive, code, memory, result, settled, state};
 
@@ -147,4 +147,28 @@ extern "C" fn cudaGetSymbolSize(to: *mut usize, symbol: *const c_void) -> u32 {
         None => return result(code::INVALID_SYMBOL),
     };
     code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaMemcpyToSymbolAsync_ptsz(
+    symbol: *const c_void,
+    from: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: c_int,
+    stream: *const c_void,
+) -> u32 {
+    cudaMemcpyToSymbolAsync(symbol, from, count, offset, kind, per_thread(stream))
+}
+
+twins! {
+    cudaMemcpyToSymbol_ptds = cudaMemcpyToSymbol(
+        a: *const c_void, b: *const c_void, c: usize, d: usize, e: c_int
+    );
+    cudaMemcpyFromSymbol_ptds = cudaMemcpyFromSymbol(
+        a: *mut c_void, b: *const c_void, c: usize, d: usize, e: c_int
+    );
+    cudaMemcpyFromSymbolAsync_ptsz = cudaMemcpyFromSymbolAsync(
+        a: *mut c_void, b: *const c_void, c: usize, d: usize, e: c_int, f: *const c_void
+    );
 }

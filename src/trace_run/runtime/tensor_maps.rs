@@ -115,3 +115,12 @@ extern "C" fn replace_address(map: *mut c_void, address: *const c_void) -> u32 {
         None => code::INVALID_VALUE,
     }
 }
+
+twins! {
+    cudaGetDriverEntryPoint_ptsz = cudaGetDriverEntryPoint(
+        a: *const c_char, b: *mut *const c_void, c: u64, d: *mut u32
+    );
+    cudaGetDriverEntryPointByVersion_ptsz = cudaGetDriverEntryPointByVersion(
+        a: *const c_char, b: *mut *const c_void, c: u32, d: u64, e: *mut u32
+    );
+}

@@ -324,3 +324,21 @@ extern "C" fn cudaMemcpyToArray(
         None => result(code::NOT_SUPPORTED),
     }
 }
+
+twins! {
+    cudaMemcpyToArray_ptds = cudaMemcpyToArray(
+        a: *mut c_void, b: usize, c: usize, d: *const c_void, e: usize, f: c_int
+    );
+    cudaMemcpy2DToArray_ptds = cudaMemcpy2DToArray(
+        a: *mut c_void, b: usize, c: usize, d: *const c_void, e: usize, f: usize, g: usize,
+        h: c_int
+    );
+    cudaMemcpy2DToArrayAsync_ptsz = cudaMemcpy2DToArrayAsync(
+        a: *mut c_void, b: usize, c: usize, d: *const c_void, e: usize, f: usize, g: usize,
+        h: c_int, i: *const c_void
+    );
+    cudaMemcpy2DFromArray_ptds = cudaMemcpy2DFromArray(
+        a: *mut c_void, b: usize, c: *const c_void, d: usize, e: usize, f: usize, g: usize,
+        h: c_int
+    );
+}
