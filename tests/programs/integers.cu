@@ -57,10 +57,11 @@ __global__ void kernel(const unsigned *a, const unsigned *b, unsigned long long 
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) compute(a[i], b[i], i * 7, r + i * results);
 }
+const int words = 20;
 __global__ void bits(const unsigned *a, const unsigned *b, unsigned *r, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
-  unsigned x = a[i], y = b[i], *o = r + i * 12;
+  unsigned x = a[i], y = b[i], *o = r + i * words;
   o[0] = __popc(x);
   o[1] = __clz(x);
   o[2] = __ffs(x);
@@ -73,6 +74,14 @@ __global__ void bits(const unsigned *a, const unsigned *b, unsigned *r, int n) {
   o[9] = __sad(int(x), int(y), 3u);
   o[10] = __popcll((unsigned long long)x << 32 | y) + __clzll((unsigned long long)x << 32 | y);
   o[11] = __umulhi(x, y);
+  o[12] = __dp2a_lo(int(x), int(y), 7);
+  o[13] = __dp2a_hi(int(x), int(y), -9);
+  o[14] = __dp2a_lo(x, y, 7u);
+  o[15] = __vabsdiffu4(x, y);
+  o[16] = __vabsdiffs4(x, y);
+  o[17] = __vsadu4(x, y);
+  asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(o[18]) : "r"(int(x) >> 20), "r"(int(y) >> 23), "r"(x));
+  asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(o[19]) : "r"(int(x) >> 10), "r"(int(y) >> 14));
 }
 int main() {
   const int n = 700;
@@ -82,19 +91,19 @@ int main() {
     a[i] = i < 100 ? ends[i / 10] : draw(i);
     b[i] = i < 100 ? ends[i % 10] : draw(i + 9999) >> (i % 30);
   }
-  unsigned *x = device(a, n), *y = device(b, n), *w = device<unsigned>(nullptr, n * 12);
+  unsigned *x = device(a, n), *y = device(b, n), *w = device<unsigned>(nullptr, n * words);
   unsigned long long *z = device<unsigned long long>(nullptr, n * results);
   kernel<<<(n + 63) / 64, 64>>>(x, y, z, n);
   bits<<<(n + 63) / 64, 64>>>(x, y, w, n);
   unsigned long long *r = host(z, n * results);
-  unsigned *o = host(w, n * 12);
+  unsigned *o = host(w, n * words);
   for (int i = 0; i < n; i++) {
     unsigned long long wanted[results];
     compute(a[i], b[i], i * 7, wanted);
     for (int k = 0; k < results; k++)
       if (r[i * results + k] != wanted[k] && failures++ < 9)
         printf("result %d of %x, %x: %llx, expected %llx\n", k, a[i], b[i], r[i * results + k], wanted[k]);
-    unsigned p = a[i], q = b[i], v[12];
+    unsigned p = a[i], q = b[i], v[words];
     unsigned long long pq = (unsigned long long)p << 32 | q, qp = (unsigned long long)q << 32 | p;
     v[0] = __builtin_popcount(p);
     v[1] = p ? __builtin_clz(p) : 32;
@@ -111,9 +120,22 @@ int main() {
     v[9] = unsigned(far < 0 ? -far : far) + 3;
     v[10] = __builtin_popcountll(pq) + (pq ? __builtin_clzll(pq) : 64);
     v[11] = ((unsigned long long)p * q) >> 32;
-    for (int k = 0; k < 12; k++)
-      if (o[i * 12 + k] != v[k] && failures++ < 9)
-        printf("bits %d of %x, %x: %x, expected %x\n", k, p, q, o[i * 12 + k], v[k]);
+    v[12] = 7, v[13] = 0u - 9, v[14] = 7, v[15] = v[16] = v[17] = 0;
+    for (int k = 0; k < 2; k++) {
+      v[12] += short(p >> 16 * k) * (signed char)(q >> 8 * k);
+      v[13] += short(p >> 16 * k) * (signed char)(q >> (16 + 8 * k));
+      v[14] += (p >> 16 * k & 0xffff) * (q >> 8 * k & 255);
+    }
+    for (int k = 0; k < 32; k += 8) {
+      int without = int(p >> k & 255) - int(q >> k & 255), with = (signed char)(p >> k) - (signed char)(q >> k);
+      v[15] |= unsigned(abs(without)) << k, v[16] |= (unsigned(abs(with)) & 255) << k, v[17] += abs(without);
+    }
+    auto within = [](int x, int least, int most) { return unsigned(x < least ? least : x > most ? most : x); };
+    v[18] = p << 16 | (within(int(p) >> 20, -128, 127) & 255) << 8 | (within(int(q) >> 23, -128, 127) & 255);
+    v[19] = within(int(p) >> 10, 0, 65535) << 16 | within(int(q) >> 14, 0, 65535);
+    for (int k = 0; k < words; k++)
+      if (o[i * words + k] != v[k] && failures++ < 9)
+        printf("bits %d of %x, %x: %x, expected %x\n", k, p, q, o[i * words + k], v[k]);
   }
   return finish("integers");
 }

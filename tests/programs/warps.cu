@@ -1,4 +1,4 @@
-// Shuffles, votes, matches and reductions of parts of a warp.
+// Shuffles, votes, matches and reductions of parts of a warp; what memory an address is of.
 #include "check.h"
 __global__ void kernel(int *o) {
   int t = threadIdx.x, lane = t & 31;
@@ -13,6 +13,16 @@ __global__ void kernel(int *o) {
   __syncwarp();
   o[t + 320] = __syncthreads_count(t > 3) + 100 * __syncthreads_or(t == 9) + 1000 * __syncthreads_and(t < 63);
   o[t + 384] = __reduce_max_sync(~0u, t * 7 % 32);
+}
+extern __shared__ int more[];
+__global__ void places(int *global, int *r, int n) {
+  int local[4] = {n, 1, 2, 3}, t = threadIdx.x;
+  more[t] = local[n & 3];
+  int *all[3] = {more + t, global + t, local + (n & 3)};
+  int *one = all[(t + n) % 3];
+  unsigned bytes;
+  asm volatile("mov.u32 %0, %%total_smem_size;" : "=r"(bytes));
+  r[t] = __isShared(one) + 2 * __isGlobal(one) + 4 * __isLocal(one) + 8 * (bytes >= 512) + *one * 0;
 }
 int main() {
   int *o = device<int>(nullptr, 448);
@@ -30,5 +40,9 @@ int main() {
     expect("count", t, r[t + 320], 60 + 100, 0);
     expect("max", t, r[t + 384], 31, 0);
   }
+  int *w = device<int>(nullptr, 64);
+  places<<<1, 64, 512>>>(device<int>(nullptr, 64), w, 1);
+  int *lies = host(w, 64);
+  for (int t = 0; t < 64; t++) expect("place", t, lies[t], 8 + (1 << (t + 1) % 3), 0);
   return finish("warps");
 }

@@ -91,6 +91,9 @@ pub(super) fn update(line: &Line) -> Result<Update, String> {
 }
 
 fn atomic(line: &Line) -> Result<Action, String> {
+    if line.has("ARRIVE") {
+        return super::objects::arrive_at_counter(line);
+    }
     let mut args = Args::new(line);
     let out = args.maybe_predicate();
     let target = args.target()?;

@@ -15,6 +15,7 @@ pub(super) fn find(name: &str) -> Option<Maker> {
         "FRND" => frnd,
         "F2FP" => f2fp,
         "I2I" => i2i,
+        "I2IP" => i2ip,
         _ => return None,
     })
 }
@@ -102,6 +103,15 @@ impl Whole {
         let (sign, bits) = name.split_at_checked(1)?;
         let bits = bits.parse().ok().filter(|bits| matches!(bits, 8 | 16 | 32 | 64))?;
         matches!(sign, "U" | "S").then_some(Self { bits, signed: sign == "S" })
+    }
+
+    /// The same with those of 2 and 4 bits.
+    fn narrow(name: &str) -> Option<Self> {
+        match name {
+            "U2" | "S2" => Some(Self { bits: 2, signed: name == "S2" }),
+            "U4" | "S4" => Some(Self { bits: 4, signed: name == "S4" }),
+            _ => Self::named(name),
+        }
     }
 
     fn of(line: &Line) -> Self {
@@ -245,7 +255,11 @@ fn frnd(line: &Line) -> Result<Action, String> {
 
 fn f2fp(line: &Line) -> Result<Action, String> {
     let mut args = Args::new(line);
-    let (target, a, b) = (args.target()?, args.float()?, args.float()?);
+    let (target, a) = (args.target()?, args.float()?);
+    if let Some(shape) = Small::of(line) {
+        return small(line, args, target, a, shape);
+    }
+    let b = args.float()?;
     if !line.has("PACK_AB") {
         return Err("this form is not known".into());
     }
@@ -262,6 +276,125 @@ fn f2fp(line: &Line) -> Result<Action, String> {
             }
         };
         let value: Lanes = std::array::from_fn(|i| joined(pack(b[i]), pack(a[i])));
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}
+
+/// A format of 8 bits: bits of exponent and of fraction, and the largest number as bits.
+#[derive(Clone, Copy, Debug)]
+struct Small {
+    exponent: i32,
+    fraction: i32,
+    most: u8,
+}
+
+impl Small {
+    fn of(line: &Line) -> Option<Self> {
+        line.suffixes().find_map(|suffix| match suffix {
+            "E4M3" => Some(Self { exponent: 4, fraction: 3, most: 0x7e }),
+            "E5M2" => Some(Self { exponent: 5, fraction: 2, most: 0x7b }),
+            _ => None,
+        })
+    }
+
+    fn read(self, bits: u8) -> f64 {
+        super::group_matrix::Element::Small(if self.exponent == 4 { [4, 3] } else { [5, 2] })
+            .read(&[bits])
+    }
+
+    /// The nearest number, the largest where `value` is larger.
+    fn write(self, value: f64) -> u8 {
+        let bias = (1 << (self.exponent - 1)) - 1;
+        let least = 1 - bias;
+        if value.is_nan() {
+            return 0x7f;
+        }
+        let sign = if value.is_sign_negative() { 0x80 } else { 0 };
+        // A double has more digits and a wider range: its own exponent is exact.
+        let (size, mut exponent) = (value.abs(), least);
+        while exponent <= bias + 1 && size >= 2_f64.powi(exponent + 1) {
+            exponent += 1;
+        }
+        let steps = Rounding::Nearest.whole(size / 2_f64.powi(exponent - self.fraction));
+        let first = f64::from(exponent - least) * f64::from(1 << self.fraction);
+        let bits = (first + steps).min(f64::from(self.most));
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 127")]
+        let bits = bits as u8;
+        sign | bits
+    }
+}
+
+/// Packs two numbers as bytes below those of a third source, or unpacks two.
+fn small(
+    line: &Line,
+    mut args: Args<'_>,
+    target: Target,
+    a: Float,
+    shape: Small,
+) -> Result<Action, String> {
+    let relu = line.has("RELU");
+    if line.has("UNPACK_B") {
+        let shift = if a.suffix.starts_with("H1") { 16 } else { 0 };
+        return Ok(Box::new(move |scope, mask| {
+            let value = scope.get(a.from).map(|bits| {
+                let [first, second, ..] = (bits >> shift).to_le_bytes();
+                let [low, high] = [first, second].map(|one| {
+                    let value = shape.read(one);
+                    to_half(if relu { value.max(0.0) } else { value }, Rounding::Nearest)
+                });
+                joined(low, high)
+            });
+            scope.put(target, mask, &value);
+            Ok(())
+        }));
+    }
+    let halves = line.has("UNPACK_B_MERGE_C");
+    if !line.has("SATFINITE") || !(halves || line.has("PACK_AB_MERGE_C")) {
+        return Err("this form is not known".into());
+    }
+    let b = if halves { a.clone() } else { args.float()? };
+    let c = args.int()?;
+    let brain = line.has("BF16");
+    Ok(Box::new(move |scope, mask| {
+        let format = if brain { Format::Brain } else { Format::Half };
+        let [low, high] = match halves {
+            false => [&b, &a].map(|source| Format::Single.read(source, scope, false)),
+            true => ["H0", "H1"]
+                .map(|part| format.read(&Float { suffix: part.into(), ..a.clone() }, scope, false)),
+        };
+        let byte = |value: f64| shape.write(if relu { value.max(0.0) } else { value });
+        let c = c.get(scope);
+        let value: Lanes = std::array::from_fn(|lane| {
+            let [low, high] = [low[lane], high[lane]].map(byte);
+            c[lane] << 16 | u32::from(u16::from_le_bytes([low, high]))
+        });
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}
+
+/// Packs two whole numbers, the nearest ones of a smaller format, below the bits of a third
+/// source.
+fn i2ip(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let (target, a, b, c) = (args.target()?, args.int()?, args.int()?, args.int()?);
+    let formats: Vec<Whole> = line.suffixes().filter_map(Whole::narrow).collect();
+    let [to, from] = formats[..] else { return Err("its formats are not known".into()) };
+    if !line.has("SAT") || from.bits != 32 {
+        return Err("this form is not known".into());
+    }
+    let (least, most) = to.range();
+    let part = move |raw: u32| {
+        let bits = to.bits_of(from.value(raw.into()).clamp(least, most));
+        low(bits & ((1 << to.bits) - 1))
+    };
+    Ok(Box::new(move |scope, mask| {
+        let (a, b, c) = (a.get(scope), b.get(scope), c.get(scope));
+        let value = std::array::from_fn(|lane| {
+            let above = c[lane].checked_shl(2 * to.bits).unwrap_or(0);
+            above | part(a[lane]) << to.bits | part(b[lane])
+        });
         scope.put(target, mask, &value);
         Ok(())
     }))
@@ -290,7 +423,7 @@ fn i2i(line: &Line) -> Result<Action, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rounding, Whole, exact, to_single};
+    use super::{Rounding, Small, Whole, exact, to_single};
 
     #[test]
     #[allow(
@@ -310,6 +443,26 @@ mod tests {
         }
         assert_eq!(of("S32").clamp(f64::NAN, true), 0);
         assert_eq!(of("S32").clamp(f64::NAN, false), 0x8000_0000);
+    }
+
+    #[test]
+    fn numbers_of_eight_bits_are_the_nearest() {
+        let four = Small { exponent: 4, fraction: 3, most: 0x7e };
+        let five = Small { exponent: 5, fraction: 2, most: 0x7b };
+        for (shape, most) in [(four, 448.0), (five, 57344.0)] {
+            for bits in 0..=shape.most {
+                let (value, next) = (shape.read(bits), shape.read(bits + 1));
+                assert_eq!(shape.write(value), bits);
+                assert_eq!(shape.write(-value), bits | 0x80);
+                if bits < shape.most {
+                    let even = bits + bits % 2;
+                    assert_eq!(shape.write(f64::midpoint(value, next)), even, "{value}");
+                }
+            }
+            assert_eq!(shape.write(1e9), shape.write(most));
+            assert_eq!(shape.write(f64::INFINITY), shape.most);
+            assert_eq!(shape.write(f64::NAN), 0x7f);
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ const DEPTH_BYTES: usize = 32;
 
 /// Numbers of the elements of A and B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Element {
+pub(super) enum Element {
     Pair(Format),
     Single,
     Byte(bool),
@@ -57,7 +57,7 @@ impl Element {
     }
 
     /// The number in its bytes, the lowest first.
-    fn read(self, bytes: &[u8]) -> f64 {
+    pub(super) fn read(self, bytes: &[u8]) -> f64 {
         match (self, bytes) {
             (Self::Pair(format), &[a, b]) => format.read(u16::from_le_bytes([a, b])).into(),
             // Of a single the upper 19 bits count.

@@ -7,13 +7,14 @@ use super::rounding::{Rounding, from_brain, from_half, to_brain, to_half};
 use super::{Action, Maker};
 use crate::execute::{From, Lanes, Scope, Target, ZERO, mask_of};
 use crate::sass::operand::Value;
-use crate::sass::text::Line;
+use crate::sass::text::{Guard, Line};
 
 pub(super) fn find(name: &str) -> Option<Maker> {
     Some(match name {
         "HADD2" | "HMUL2" | "HFMA2" => arithmetic,
         "HMNMX2" => hmnmx,
         "HSETP2" => hsetp,
+        "HSET2" => hset,
         _ => return None,
     })
 }
@@ -190,6 +191,29 @@ fn hmnmx(line: &Line) -> Result<Action, String> {
             let [low, high] = [0, 1].map(|part| minimum(a[i][part], b[i][part], least, keeps_nan));
             joined(format.write(low.into()), format.write(high.into()))
         });
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}
+
+/// A comparison of pairs whose result is a pair: of ones, or of all bits.
+fn hset(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let format = Format::of(line);
+    let target = args.target()?;
+    let (a, b) = (pair(&mut args, format)?, pair(&mut args, format)?);
+    let also = args.maybe_predicate().unwrap_or(Guard::ALWAYS);
+    let (test, join) = (Test::of(line)?, Join::of(line));
+    let one = if line.has("BF") { format.write(1.0) } else { u16::MAX };
+    Ok(Box::new(move |scope, mask| {
+        let (a, b) = (a.get(scope), b.get(scope));
+        let also = scope.holds(also);
+        let [low, high] = [0, 1].map(|part| {
+            let holds = mask_of(|i| test.holds(a[i][part].partial_cmp(&b[i][part])));
+            join.of_two(holds, also)
+        });
+        let of = |holds: u32, lane: usize| if holds >> lane & 1 == 1 { one } else { 0 };
+        let value = std::array::from_fn(|lane| joined(of(low, lane), of(high, lane)));
         scope.put(target, mask, &value);
         Ok(())
     }))

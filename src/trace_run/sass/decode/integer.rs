@@ -16,6 +16,7 @@ pub(super) fn find(name: &str) -> Option<Maker> {
         "PRMT" => prmt,
         "IDP" => idp,
         "VABSDIFF" => vabsdiff,
+        "VABSDIFF4" => vabsdiff4,
         _ => return None,
     })
 }
@@ -242,16 +243,52 @@ fn idp(line: &Line) -> Result<Action, String> {
     let mut args = Args::new(line);
     let target = args.target()?;
     let (a, b, c) = (args.int()?, args.int()?, args.int()?);
-    if !line.has("4A") {
-        return Err("only dot products of four bytes are known".into());
-    }
-    let types: Vec<bool> = line.suffixes().skip(1).map(|one| one.starts_with('S')).collect();
+    // Of four bytes each, or of two halves and two bytes, the lower or the upper ones.
+    let (count, bits, from) = match () {
+        () if line.has("4A") => (4, 8, 0),
+        () if line.has("2A") && line.has("LO") => (2, 16, 0),
+        () if line.has("2A") && line.has("HI") => (2, 16, 2),
+        () => return Err("this form is not known".into()),
+    };
+    let types: Vec<bool> = line
+        .suffixes()
+        .filter(|one| one.ends_with("16") || one.ends_with('8'))
+        .map(|one| one.starts_with('S'))
+        .collect();
     let [first, second] = types[..] else { return Err("its types are not known".into()) };
     Ok(Box::new(move |scope, mask| {
         let (a, b, c) = (a.get(scope), b.get(scope), c.get(scope));
         let value = std::array::from_fn(|i| {
-            let products = (0..4).map(|n| part(a[i], n, 8, first) * part(b[i], n, 8, second));
+            let products =
+                (0..count).map(|n| part(a[i], n, bits, first) * part(b[i], from + n, 8, second));
             c[i].wrapping_add(super::args::bits(products.sum()))
+        });
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
+}
+
+/// Differences of four bytes: each, or their sum and a third source.
+fn vabsdiff4(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let target = args.target()?;
+    let (a, b, c) = (args.int()?, args.int()?, args.int()?);
+    let (signed, sums) = (!line.has("U8"), line.has("ACC"));
+    if !sums && c.register() != Some(crate::execute::ZERO) {
+        return Err("this form is not known".into());
+    }
+    Ok(Box::new(move |scope, mask| {
+        let (a, b, c) = (a.get(scope), b.get(scope), c.get(scope));
+        let value = std::array::from_fn(|i| {
+            let (a, b) = (a[i].to_le_bytes(), b[i].to_le_bytes());
+            let each: [u8; 4] = std::array::from_fn(|n| match signed {
+                true => a[n].cast_signed().abs_diff(b[n].cast_signed()),
+                false => a[n].abs_diff(b[n]),
+            });
+            match sums {
+                true => each.iter().fold(c[i], |sum, one| sum.wrapping_add((*one).into())),
+                false => u32::from_le_bytes(each),
+            }
         });
         scope.put(target, mask, &value);
         Ok(())

@@ -4,7 +4,7 @@ use super::args::Args;
 use super::{Action, Maker};
 use crate::execute::{
     CONSTANT_BANK_BYTES, CONSTANT_WINDOW, From, LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope, Target,
-    WINDOW_BYTES, WarpAccess, Words, ZERO, copy_bytes, each, low, view,
+    WINDOW_BYTES, WarpAccess, Words, ZERO, copy_bytes, each, low, mask_of, view,
 };
 use crate::sass::operand::Address;
 use crate::sass::text::Line;
@@ -16,6 +16,7 @@ pub(super) fn find(name: &str) -> Option<Maker> {
         "LDGSTS" => copy,
         "LDSM" => matrices,
         "STSM" => store_matrices,
+        "QSPC" => query,
         _ => return None,
     })
 }
@@ -84,6 +85,27 @@ enum Place {
     Local(usize),
     /// A place in a constant bank: parameters have generic addresses.
     Constant(u64),
+}
+
+/// Asks whether generic addresses lie in a memory.
+fn query(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let out = args.predicate()?;
+    let target = args.target()?;
+    let address = args.memory()?;
+    let lies: fn(&Place) -> bool = match () {
+        () if line.has("S") => |place| matches!(place, Place::Shared(..)),
+        () if line.has("L") => |place| matches!(place, Place::Local(_)),
+        () if line.has("G") => |place| matches!(place, Place::Global(_)),
+        () => return Err("its memory is not known".into()),
+    };
+    Ok(Box::new(move |scope, mask| {
+        let places = addresses(scope, address, Space::Generic);
+        let holds = mask_of(|lane| lies(&place(Space::Generic, places[lane])));
+        scope.set(out, mask, holds);
+        scope.put(target, mask, &std::array::from_fn(|lane| holds >> lane & 1));
+        Ok(())
+    }))
 }
 
 /// Windows of shared memory, one for each CTA of a cluster, before the one of local memory.

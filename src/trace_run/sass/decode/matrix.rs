@@ -15,6 +15,7 @@ pub(super) fn find(name: &str) -> Option<Maker> {
         "HMMA" => hmma,
         "IMMA" => imma,
         "DMMA" => dmma,
+        "MOVM" => movm,
         _ => return None,
     })
 }
@@ -25,6 +26,8 @@ enum Element {
     Pair(Format),
     Single,
     Byte(bool),
+    /// Of 4 bits.
+    Nibble(bool),
 }
 
 impl Element {
@@ -34,6 +37,7 @@ impl Element {
             Self::Pair(_) => 2,
             Self::Single => 1,
             Self::Byte(_) => 4,
+            Self::Nibble(_) => 8,
         }
     }
 
@@ -44,17 +48,20 @@ impl Element {
             Self::Single => f32::from_bits(bits & 0xffff_e000).into(),
             Self::Byte(true) => f64::from(bits.to_le_bytes()[index].cast_signed()),
             Self::Byte(false) => f64::from(bits.to_le_bytes()[index]),
+            Self::Nibble(true) => f64::from((bits << (28 - 4 * index)).cast_signed() >> 28),
+            Self::Nibble(false) => f64::from(bits >> (4 * index) & 15),
         }
     }
 }
 
-/// A product of 16 x K and K x 8 elements.
+/// A product of 16 x K and K x 8 elements, or of 8 x K where it is small.
 struct Product {
     a: From,
     b: From,
     element: [Element; 2],
-    /// Registers of B; A has twice as many.
+    /// Registers of B; A has twice as many, or as many where it is small.
     registers: u8,
+    small: bool,
 }
 
 /// Rows of 8 sums.
@@ -62,7 +69,9 @@ type Sums = [[f64; 8]; 16];
 
 impl Product {
     fn add_to(&self, scope: &Scope<'_>, sums: &mut Sums) {
-        let a: Vec<Lanes> = (0..2 * self.registers).map(|n| scope.get(nth(self.a, n))).collect();
+        let (halves, rows) = if self.small { (1, 8) } else { (2, 16) };
+        let upto = u8::try_from(halves).unwrap_or(2) * self.registers;
+        let a: Vec<Lanes> = (0..upto).map(|n| scope.get(nth(self.a, n))).collect();
         let b: Vec<Lanes> = (0..self.registers).map(|n| scope.get(nth(self.b, n))).collect();
         let each = self.element[0].count();
         let depth = 4 * each * usize::from(self.registers);
@@ -71,8 +80,8 @@ impl Product {
         let mut right = vec![[0.0; 8]; depth];
         for k in 0..depth {
             let (part, thread, index) = place(k);
-            for row in 0..16 {
-                let bits = a[2 * part + row / 8][row % 8 * 4 + thread];
+            for row in 0..rows {
+                let bits = a[halves * part + row / 8][row % 8 * 4 + thread];
                 left[k][row] = self.element[0].read(bits, index);
             }
             for column in 0..8 {
@@ -107,13 +116,15 @@ fn hmma(line: &Line) -> Result<Action, String> {
         ("1688", Element::Pair(_)) | ("1684", Element::Single) => 1,
         _ => return Err("its shape is not known".into()),
     };
-    let product = Product { a, b, element: [element; 2], registers };
+    let product = Product { a, b, element: [element; 2], registers, small: false };
     let single = line.has("F32");
     Ok(Box::new(move |scope, mask| {
         let mut sums = if single { read_singles(scope, c) } else { read_halves(scope, c) };
         product.add_to(scope, &mut sums);
         if single {
-            write_words(scope, target, mask, |row, column| narrow(sums[row][column]).to_bits());
+            write_words(scope, target, (mask, 4), |row, column| {
+                narrow(sums[row][column]).to_bits()
+            });
             return Ok(());
         }
         for part in 0..2 {
@@ -130,9 +141,9 @@ fn hmma(line: &Line) -> Result<Action, String> {
     }))
 }
 
-fn read_words(scope: &Scope<'_>, from: From, number: fn(u32) -> f64) -> Sums {
+fn read_words(scope: &Scope<'_>, from: From, count: u8, number: fn(u32) -> f64) -> Sums {
     let mut sums = [[0.0; 8]; 16];
-    for index in 0..4_u8 {
+    for index in 0..count {
         let value = scope.get(nth(from, index));
         for (lane, bits) in value.into_iter().enumerate() {
             let (row, column) = cell(lane, index.into());
@@ -143,7 +154,7 @@ fn read_words(scope: &Scope<'_>, from: From, number: fn(u32) -> f64) -> Sums {
 }
 
 fn read_singles(scope: &Scope<'_>, from: From) -> Sums {
-    read_words(scope, from, |bits| f32::from_bits(bits).into())
+    read_words(scope, from, 4, |bits| f32::from_bits(bits).into())
 }
 
 fn read_halves(scope: &Scope<'_>, from: From) -> Sums {
@@ -163,10 +174,10 @@ fn read_halves(scope: &Scope<'_>, from: From) -> Sums {
 fn write_words(
     scope: &mut Scope<'_>,
     target: Target,
-    mask: u32,
+    (mask, count): (u32, u8),
     bits: impl Fn(usize, usize) -> u32,
 ) {
-    for index in 0..4_u8 {
+    for index in 0..count {
         let value = std::array::from_fn(|lane| {
             let (row, column) = cell(lane, index.into());
             bits(row, column)
@@ -178,9 +189,10 @@ fn write_words(
 fn imma(line: &Line) -> Result<Action, String> {
     let mut args = Args::new(line);
     let (target, a, b, c) = (args.target()?, args.int()?.from, args.int()?.from, args.int()?.from);
-    let registers = match line.suffixes().next().unwrap_or("") {
-        "16832" => 2,
-        "16816" => 1,
+    let (registers, small) = match line.suffixes().next().unwrap_or("") {
+        "16832" | "16864" => (2, false),
+        "16816" => (1, false),
+        "8816" | "8832" => (1, true),
         _ => return Err("its shape is not known".into()),
     };
     let types: Vec<Element> = line
@@ -188,16 +200,23 @@ fn imma(line: &Line) -> Result<Action, String> {
         .filter_map(|suffix| match suffix {
             "S8" => Some(Element::Byte(true)),
             "U8" => Some(Element::Byte(false)),
+            "S4" => Some(Element::Nibble(true)),
+            "U4" => Some(Element::Nibble(false)),
             _ => None,
         })
         .collect();
     let [first, second] = types[..] else { return Err("its types are not known".into()) };
-    let product = Product { a, b, element: [first, second], registers };
-    let saturates = line.has("SAT");
+    // The shape says the depth, and the types how many elements a register has.
+    let registers = match (line.has("16832"), first) {
+        (true, Element::Nibble(_)) => 1,
+        _ => registers,
+    };
+    let product = Product { a, b, element: [first, second], registers, small };
+    let (saturates, count) = (line.has("SAT"), if small { 2 } else { 4 });
     Ok(Box::new(move |scope, mask| {
-        let mut sums = read_words(scope, c, |bits| f64::from(bits.cast_signed()));
+        let mut sums = read_words(scope, c, count, |bits| f64::from(bits.cast_signed()));
         product.add_to(scope, &mut sums);
-        write_words(scope, target, mask, |row, column| word(sums[row][column], saturates));
+        write_words(scope, target, (mask, count), |row, column| word(sums[row][column], saturates));
         Ok(())
     }))
 }
@@ -209,6 +228,25 @@ pub(super) fn word(sum: f64, saturates: bool) -> u32 {
         return (sum as i32).cast_unsigned();
     }
     crate::execute::low((sum as i64).cast_unsigned())
+}
+
+/// Transposes a matrix of 8 rows of 8 halves, two of a row in each lane.
+fn movm(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let (target, a) = (args.target()?, args.int()?.from);
+    if !line.has("16") || !line.has("MT88") {
+        return Err("its shape is not known".into());
+    }
+    Ok(Box::new(move |scope, mask| {
+        let from = scope.get(a);
+        let value = std::array::from_fn(|lane| {
+            let (row, column) = cell(lane, 0);
+            let of = |column: usize| halves(from[4 * column + row / 2])[row % 2];
+            joined(of(column), of(column + 1))
+        });
+        scope.put(target, mask, &value);
+        Ok(())
+    }))
 }
 
 fn dmma(line: &Line) -> Result<Action, String> {

@@ -71,6 +71,9 @@ fn ldc(line: &Line) -> Result<Action, String> {
     }))
 }
 
+/// Warps of an SM (CUDA C++ Programming Guide, compute capability 9.0).
+const MOST_WARPS: u32 = 64;
+
 /// What a special register holds.
 type Special = fn(&Scope<'_>) -> Lanes;
 
@@ -94,7 +97,12 @@ fn special(name: &str) -> Option<Special> {
         "SR_GEMASK" => |_| std::array::from_fn(|lane| u32::MAX << lane),
         "SR_CLOCKLO" | "SR_GLOBALTIMERLO" => |scope| [low(scope.warp.executed); 32],
         "SR_CLOCKHI" | "SR_GLOBALTIMERHI" => |scope| [high(scope.warp.executed); 32],
-        "SR_WARPID" | "SR_VIRTID" | "SR_VIRTUALWARPID" => |scope| [scope.warp.number; 32],
+        "SR_WARPID" | "SR_VIRTUALWARPID" => |scope| [scope.warp.number; 32],
+        // The number of the warp stands in bits 8 to 14, above a lane's.
+        "SR_VIRTID" => |scope| [(scope.warp.number & 0x7f) << 8; 32],
+        // From Hopper on: in bits 8 to 15 the warps that an SM has at most.
+        "SR_VIRTCFG" => |_| [MOST_WARPS << 8; 32],
+        "SR_SMEMSZ" => |scope| [scope.grid.launch.shared_bytes; 32],
         "SR_SWINLO" => |_| [low(SHARED_WINDOW); 32],
         "SR_SWINHI" => |_| [high(SHARED_WINDOW); 32],
         "SR_CgaCtaId" => |scope| [scope.cta.cluster.rank; 32],

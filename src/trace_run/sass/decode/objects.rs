@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::args::Args;
 use super::atomic::update;
+use super::load::{Space, addresses};
 use super::{Action, Maker};
 use crate::execute::{From, Lanes, Pause, Scope, Target, ZERO, each, low};
 use crate::sass::operand::{Address, Value};
@@ -164,10 +165,55 @@ fn arrive(line: &Line) -> Result<Action, String> {
     }))
 }
 
+/// An arrival at a barrier object as devices before Hopper have them: plain instructions make and
+/// read it. Bits 0 to 29 are 2^30 less the arrivals of a phase, bits 32 to 62 are 2^31 less those
+/// that are missing, bit 63 is the parity of the phase. Returns the object after it.
+fn counted(bits: u64) -> u64 {
+    const PARITY: u64 = 1 << 63;
+    let next = bits.wrapping_add(1 << 32);
+    if (bits ^ next) & PARITY == 0 {
+        return next;
+    }
+    let expected = (1 << 30) - (bits & ((1 << 30) - 1));
+    let missing = ((1_u64 << 31) - expected) << 32;
+    next & PARITY | missing | u64::from(low(bits))
+}
+
+/// Lanes arrive at such an object, lane after lane.
+fn arrive_each(scope: &mut Scope<'_>, mask: u32, address: Address) -> Result<[u64; 32], String> {
+    let places = addresses(scope, address, Space::Shared);
+    let mut olds = [0; 32];
+    for lane in each(mask) {
+        let mut raw = [0; 8];
+        scope.read(Space::Shared, lane, places[lane], &mut raw)?;
+        olds[lane] = u64::from_le_bytes(raw);
+        let new = counted(olds[lane]);
+        scope.write(Space::Shared, lane, places[lane], &new.to_le_bytes())?;
+    }
+    Ok(olds)
+}
+
+/// The instruction that does so; its result is the object before it.
+pub(super) fn arrive_at_counter(line: &Line) -> Result<Action, String> {
+    let mut args = Args::new(line);
+    let (target, address) = (args.target()?, args.memory()?);
+    if !line.has("64") || line.suffixes().count() > 2 {
+        return Err("this form is not known".into());
+    }
+    Ok(Box::new(move |scope, mask| {
+        let olds = arrive_each(scope, mask, address)?;
+        scope.put64(target, mask, &olds);
+        Ok(())
+    }))
+}
+
 /// An arrival, or the one byte that was expected for it, when the asynchronous copies so far are
 /// done: they are done at once here.
 fn after_copies(line: &Line) -> Result<Action, String> {
     let address = Args::new(line).memory()?;
+    if !line.has("TRANSCNT") && !line.has("ARVCNT") {
+        return Ok(Box::new(move |scope, mask| arrive_each(scope, mask, address).map(drop)));
+    }
     let (arrives, bytes) = match line.has("TRANSCNT") {
         true => (Count::None, Count::One),
         false => (Count::One, Count::None),
@@ -272,4 +318,22 @@ fn reduce(line: &Line) -> Result<Action, String> {
         }
         Ok(())
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn a_phase_ends_with_the_last_arrival_and_its_count_begins_again() {
+        // As kernels make an object for three arrivals.
+        let made = ((1_u64 << 31) - 3) << 32 | ((1 << 30) - 3);
+        let one = counted(made);
+        assert_eq!(one >> 32, (1 << 31) - 2);
+        let over = counted(counted(one));
+        assert_eq!(over, made | 1 << 63);
+        // One leaves, and the phase after that takes two.
+        let two = counted(counted(counted(over + 1)));
+        assert_eq!(two >> 32, (1 << 31) - 2);
+    }
 }
