@@ -235,7 +235,7 @@ fn texture_size(attribute: u32) -> u32 {
 /// Copies that run at once.
 const COPY_ENGINES: u32 = 2;
 /// The first device with clusters.
-const FIRST_WITH_CLUSTERS: u32 = 90;
+pub(crate) const FIRST_WITH_CLUSTERS: u32 = 90;
 
 /// Fills the properties of `cudaDeviceProp`, which lie as `layout` says.
 fn properties(to: *mut c_void, device: &Device, layout: &Layout) -> u32 {

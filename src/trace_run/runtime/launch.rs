@@ -13,7 +13,7 @@ use gpumodel_trace_run::execute::{
 };
 
 use crate::copies::per_thread;
-use crate::device::{USUAL_SHARED, most_shared};
+use crate::device::{FIRST_WITH_CLUSTERS, USUAL_SHARED, most_shared};
 use crate::pointers::{bytes, get, number, pointer, put, put_at};
 use crate::state::{Configuration, State, code, fail, memory, result, settled, state};
 
@@ -287,16 +287,24 @@ impl State {
         loaded.module.functions.iter().find(|one| one.name == name).cloned()
     }
 
+    /// Static shared bytes of a CTA without those of the system, which the code of Hopper and
+    /// later devices has in front.
+    fn static_shared(&self, function: &Function) -> u64 {
+        let device = &self.request.device;
+        let front = if device.sm >= FIRST_WITH_CLUSTERS { device.reserved_shared_bytes } else { 0 };
+        u64::from(function.shared_bytes).saturating_sub(front)
+    }
+
     /// Dynamic shared bytes of a CTA at most.
     fn most_shared(&self, host: u64, function: &Function) -> u64 {
-        let usual = USUAL_SHARED.saturating_sub(function.shared_bytes.into());
+        let usual = USUAL_SHARED.saturating_sub(self.static_shared(function));
         self.shared_limits.get(&host).copied().unwrap_or(0).max(usual)
     }
 
     /// CTAs of so many threads that an SM holds.
     fn ctas_per_sm(&self, function: &Function, threads: u64, shared: u64) -> u64 {
         let device = &self.request.device;
-        let shared = u64::from(function.shared_bytes) + shared + device.reserved_shared_bytes;
+        let shared = self.static_shared(function) + shared + device.reserved_shared_bytes;
         let fitting = [
             u64::from(device.threads_per_sm) / threads.next_multiple_of(32).max(32),
             u64::from(device.registers_per_sm) / registers(function, threads.max(1)),
@@ -304,6 +312,31 @@ impl State {
             device.ctas_per_sm.into(),
         ];
         fitting.into_iter().min().unwrap_or(0)
+    }
+
+    /// The error of a launch of the kernel `function` of that address.
+    fn check(
+        &self,
+        host: u64,
+        function: &Function,
+        configuration: Configuration,
+        cooperative: bool,
+    ) -> u32 {
+        match configuration.check(function, self.most_shared(host, function)) {
+            code::SUCCESS
+                if cooperative
+                    && configuration.grid.count() > self.ctas_at_once(function, configuration) =>
+            {
+                code::TOO_LARGE
+            }
+            checked => checked,
+        }
+    }
+
+    /// CTAs of a launch that the device holds.
+    fn ctas_at_once(&self, function: &Function, configuration: Configuration) -> u64 {
+        let (threads, shared) = (configuration.block.count(), configuration.shared as u64);
+        u64::from(self.request.device.sms) * self.ctas_per_sm(function, threads, shared)
     }
 
     /// Threads for the kernel of that address: one where its CTAs depended on each other.
@@ -325,15 +358,9 @@ impl State {
         let Some(function) = loaded.module.functions.iter().find(|one| one.name == name) else {
             return code::INVALID_FUNCTION;
         };
-        let checked = configuration.check(function, self.most_shared(host, function));
+        let checked = self.check(host, function, configuration, cooperative);
         if checked != code::SUCCESS {
             return checked;
-        }
-        let threads = configuration.block.count();
-        let at_once = self.ctas_per_sm(function, threads, configuration.shared as u64);
-        let all = u64::from(self.request.device.sms) * at_once;
-        if cooperative && configuration.grid.count() > all {
-            return code::TOO_LARGE;
         }
         let Some(cluster) = configuration.cluster(function, cooperative) else {
             return code::INVALID_CONFIGURATION;
@@ -435,7 +462,7 @@ extern "C" fn cudaFuncGetAttributes(attributes: *mut c_void, host: *const c_void
     let Some(function) = loaded.module.functions.iter().find(|one| one.name == name) else {
         return code::INVALID_FUNCTION;
     };
-    put_at(attributes, 0, u64::from(function.shared_bytes));
+    put_at(attributes, 0, state.static_shared(function));
     put_at(attributes, 8, loaded.module.constants.len() as u64);
     put_at(attributes, 16, u64::from(function.stack_bytes));
     put_at(attributes, 24, most_threads(function));
@@ -465,7 +492,7 @@ extern "C" fn cudaFuncSetAttribute(host: *const c_void, attribute: u32, value: c
 fn set_shared(host: u64, bytes: c_int) -> u32 {
     let mut state = state();
     let Some(function) = state.function(host) else { return code::INVALID_FUNCTION };
-    let most = most_shared(&state.request.device).saturating_sub(function.shared_bytes.into());
+    let most = most_shared(&state.request.device).saturating_sub(state.static_shared(&function));
     match u64::try_from(bytes) {
         Ok(bytes) if bytes <= most => {
             state.shared_limits.insert(host, bytes);
@@ -518,7 +545,7 @@ extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(
     }
     let device = &state.request.device;
     let each = device.shared_bytes_per_sm / ctas / SHARED_UNIT * SHARED_UNIT;
-    let taken = device.reserved_shared_bytes + u64::from(function.shared_bytes);
+    let taken = device.reserved_shared_bytes + state.static_shared(&function);
     put(bytes, usize::try_from(each.saturating_sub(taken)).unwrap_or(0));
     code::SUCCESS
 }
