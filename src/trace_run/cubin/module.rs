@@ -17,6 +17,8 @@ const ABS_32_LO_20: u32 = 43;
 const ABS_32_HI_20: u32 = 44;
 const ABS_32_LO_32: u32 = 56;
 const ABS_32_HI_32: u32 = 57;
+/// In the target of a call, which is 47 bits at bit 34 of the instruction and counts 4 bytes.
+const ABS_47_34: u32 = 58;
 
 /// What `.nv.info` says of a kernel: formats and kinds of its attributes.
 const VALUE_IN_LINE: u8 = 4;
@@ -111,6 +113,15 @@ impl Module {
         if elf.sections.iter().map(|one| one.size).sum::<usize>() > 1 << 30 {
             return Err(RunError::code("the program's device code has more than 1 GiB"));
         }
+        let launches = |one: &Relocation| {
+            elf.symbols.get(one.symbol).is_some_and(|one| one.name.contains(LAUNCH_IN_KERNEL))
+        };
+        if elf.relocations.iter().any(launches) {
+            return Err(RunError::code(
+                "the program launches kernels from kernels (dynamic parallelism), which is not \
+                 supported; launch them from the host",
+            ));
+        }
         let (code, code_bytes) = place(&elf, is_code, 0);
         let (globals, global_bytes) = place(&elf, is_global, base);
         let starts = code.iter().zip(&globals).map(|(code, data)| code.or(*data)).collect();
@@ -133,6 +144,27 @@ impl Module {
 
 fn damaged() -> RunError {
     RunError::code("a cubin of the program is damaged")
+}
+
+/// Part of the names of the functions that launch kernels from kernels.
+const LAUNCH_IN_KERNEL: &str = "LaunchDevice";
+
+/// Why code that refers to `symbol` in a way that is not known cannot be run.
+fn unsupported(symbol: &str, way: &str) -> RunError {
+    RunError::code(format!(
+        "the program's code refers to `{symbol}` by {way}, which is not supported; compile without \
+         -G (-lineinfo keeps the lines of the source) and without -rdc=true"
+    ))
+}
+
+/// Writes the target of the call at `offset`.
+fn call_target(bytes: &mut [u8], offset: usize, target: u64) -> Option<()> {
+    const FIRST_BIT: u32 = 34;
+    const FIELD: u128 = ((1 << 47) - 1) << FIRST_BIT;
+    let place: &mut [u8; 16] = bytes.get_mut(offset..)?.first_chunk_mut()?;
+    let target = u128::from(target >> 2) << FIRST_BIT & FIELD;
+    *place = (u128::from_le_bytes(*place) & !FIELD | target).to_le_bytes();
+    Some(())
 }
 
 fn is_code(section: &Section<'_>) -> bool {
@@ -168,19 +200,15 @@ impl Reader<'_> {
         let call = (symbol.section == 0).then(|| system_call(symbol.name)).flatten();
         let start = call.or_else(|| self.starts.get(symbol.section).copied()).unwrap_or(0);
         let value = start.wrapping_add(symbol.value).wrapping_add(addend.unwrap_or(0));
+        let debug = self.named(".debug_info").is_some();
         let bytes = &mut self.contents[section];
         let written = match kind {
             ABS_32 => put(bytes, offset, &value.to_le_bytes()[..4]),
             ABS_64 => put(bytes, offset, &value.to_le_bytes()),
             ABS_32_LO_20 | ABS_32_LO_32 => put(bytes, offset + 4, &value.to_le_bytes()[..4]),
             ABS_32_HI_20 | ABS_32_HI_32 => put(bytes, offset + 4, &value.to_le_bytes()[4..]),
-            _ => {
-                return Err(RunError::code(format!(
-                    "the program's code refers to `{}` by relocation type {kind} in section `{}`, \
-                     which is not supported; compile without -rdc=true",
-                    symbol.name, self.elf.sections[section].name
-                )));
-            }
+            ABS_47_34 if !debug => call_target(bytes, offset, value),
+            _ => return Err(unsupported(symbol.name, &format!("relocation type {kind}"))),
         };
         written.ok_or_else(damaged)
     }
