@@ -73,7 +73,7 @@ pub(crate) struct Grid {
     pub(crate) dropped: f64,
     /// CTAs whose state is in memory.
     pub(crate) saved: u64,
-    /// Its CTAs are workers, who run the source's.
+    /// Its CTAs are workers, which run the source's.
     pub(crate) worker_pool: Option<WorkerPool>,
     /// CTAs on one SM at most where the machine spreads small grids; quotas are apart.
     pub(crate) spread: u32,

@@ -238,7 +238,7 @@ impl Scheduler {
         let width = self.capacity[ISSUE];
         let (stalls, losses, before) = (&mut self.stalls, &mut self.losses, out.len());
         self.intervals.take_done(|interval, claim| {
-            // Who no longer moves has done what is beyond at its own pace.
+            // A warp that no longer moves has done the rest at its own pace.
             let rate = if claim.rate > 0.0 { f64::from(claim.rate).max(DONE) } else { 1.0 };
             out.push((interval.warp, (-interval.left / rate).clamp(0.0, 1.0 - DONE)));
             let slots = interval.left.max(-1.0) * f64::from(claim.density[ISSUE] / width);

@@ -85,8 +85,9 @@ pub(in crate::sm) trait WarpScheduler: Debug {
         None
     }
 
-    /// True when the oldest ready warp takes a free place among these, and last those that left
-    /// for a busy unit; else the one that has waited longest.
+    /// True when the oldest ready warp takes a free place in the active set, and a warp that left
+    /// for a busy unit only where no other is ready. Otherwise the warp that has waited longest
+    /// takes it.
     fn oldest_enters(&self) -> bool {
         false
     }

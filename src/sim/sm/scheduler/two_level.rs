@@ -97,17 +97,23 @@ impl ActiveSet {
 
     /// Takes out the interval of a ready warp that waits for a place.
     pub(in crate::sm) fn take_out(&mut self, warp: u16) -> Option<(Running, Claim)> {
-        [&mut self.ready, &mut self.yielded].into_iter().find_map(|list| {
+        let taken = [&mut self.ready, &mut self.yielded].into_iter().find_map(|list| {
             let place = list.iter().position(|(interval, _)| interval.warp == warp)?;
             list.remove(place)
-        })
+        })?;
+        self.members[usize::from(warp)] = Member::No;
+        Some(taken)
     }
 
     /// `warp` leaves the active set, if it is in it, because a unit is busy where it `yields`:
     /// the interval that takes its place.
     pub(in crate::sm) fn leave(&mut self, warp: u16, yields: bool) -> Option<(Running, Claim)> {
-        let member = self.members.get_mut(usize::from(warp)).filter(|m| **m == Member::Yes)?;
+        let member = self.members.get_mut(usize::from(warp))?;
+        let was_inside = *member == Member::Yes;
         *member = if yields { Member::Yielded } else { Member::No };
+        if !was_inside {
+            return None;
+        }
         self.free += 1;
         let list = if self.ready.is_empty() { &mut self.yielded } else { &mut self.ready };
         let next = match self.oldest_enters {
@@ -117,5 +123,60 @@ impl ActiveSet {
         let next = list.remove(next)?;
         self.enter(next.0.warp);
         Some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ActiveSet, Claim, Running};
+    use crate::sm::scheduler::issue_bandwidth::{ISSUE, RESOURCES};
+
+    /// The interval of a warp that came as number `age`.
+    fn interval(warp: u16, age: u64) -> (Running, Claim) {
+        let mut density = [0.0; RESOURCES];
+        density[ISSUE] = 1.0;
+        (Running { warp, kernel: 0, left: 1.0, gaps: [0.0; 3] }, Claim::new(density, age))
+    }
+
+    /// The warps that enter one place after warp 0 has left it: warp 2, which is older than warp 1
+    /// but came later, and warp 3, the oldest, which had left for a busy unit.
+    fn entered(oldest_enters: bool) -> Vec<u16> {
+        let mut set = ActiveSet::new(1, oldest_enters);
+        assert!(set.enter(3));
+        assert!(set.leave(3, true).is_none() && set.enter(0));
+        for (warp, age) in [(3, 1), (1, 9), (2, 5)] {
+            let (running, claim) = interval(warp, age);
+            assert!(!set.enter(warp));
+            set.wait(running, claim);
+        }
+        let mut at = 0;
+        let next = || {
+            let (running, _) = set.leave(at, false)?;
+            at = running.warp;
+            Some(at)
+        };
+        std::iter::from_fn(next).collect()
+    }
+
+    #[test]
+    fn the_longest_waiting_or_the_oldest_warp_takes_a_place_and_last_the_one_that_yielded() {
+        assert_eq!(entered(false), [3, 1, 2]);
+        assert_eq!(entered(true), [2, 1, 3]);
+    }
+
+    #[test]
+    fn a_warp_that_was_taken_out_has_not_yielded() {
+        let mut set = ActiveSet::new(1, true);
+        assert!(set.enter(3));
+        assert!(set.leave(3, true).is_none() && set.enter(0));
+        let (running, claim) = interval(3, 1);
+        set.wait(running, claim);
+        assert!(set.take_out(3).is_some());
+        for (warp, age) in [(1, 9), (3, 10)] {
+            let (running, claim) = interval(warp, age);
+            set.wait(running, claim);
+        }
+        assert_eq!(set.leave(0, false).map(|(running, _)| running.warp), Some(1));
+        assert_eq!(set.leave(1, false).map(|(running, _)| running.warp), Some(3));
     }
 }
