@@ -62,6 +62,7 @@ impl Place {
             stack_bytes: 1024,
             cooperative: 0,
             cluster: function.cluster.unwrap_or(Dim3::new(1, 1, 1)),
+            resident: 2,
             textures: &[],
             threads: self.threads,
         };

@@ -11,6 +11,8 @@ use super::system::Printed;
 const PAGE: usize = 1024;
 /// Words of a page: what is read and written is remembered by word.
 const WORDS: usize = PAGE / 4;
+/// Bytes of what a CTA prints that wait here, at most.
+const MOST_SAID: usize = 1 << 20;
 /// One bit per word.
 type Bits = [u64; WORDS / 64];
 
@@ -32,8 +34,9 @@ pub(crate) struct Buffer {
     places: FxHashMap<u64, usize>,
     /// The page used last.
     last: usize,
-    /// What it prints.
+    /// What it prints, and bytes of that.
     said: Vec<Printed>,
+    said_bytes: usize,
 }
 
 /// Words that CTAs wrote, by page.
@@ -178,9 +181,15 @@ impl Buffer {
         Some(())
     }
 
-    /// Prints when it is known that no earlier CTA wrote what it read.
-    pub(crate) fn print(&mut self, said: Vec<Printed>) {
+    /// Prints when it is known that no earlier CTA wrote what it read. An error where a CTA
+    /// prints much: it then runs again, alone, where nothing has to wait.
+    pub(crate) fn print(&mut self, said: Vec<Printed>) -> Result<(), String> {
+        self.said_bytes += said.iter().map(Printed::bytes).sum::<usize>();
+        if self.said_bytes > MOST_SAID {
+            return Err("it prints more than waits for other CTAs".into());
+        }
         self.said.extend(said);
+        Ok(())
     }
 
     /// Whether it read what is `written`.

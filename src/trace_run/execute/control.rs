@@ -53,6 +53,8 @@ impl Scope<'_> {
         // Uniform registers between a vote of lanes apart and its use belong to these lanes.
         while self.warp.executed < limit || apart != 0 {
             let Some(instruction) = code.instructions.get(at) else {
+                // It counts as well: code that calls without end must not hold up others.
+                self.warp.executed += 1;
                 return self.call_system(at);
             };
             let mask = match instruction.guard {

@@ -78,6 +78,9 @@ pub struct LaunchRequest<'a> {
     pub cluster: Dim3,
     /// Textures and surfaces, each at the number that is its handle.
     pub textures: &'a [Option<Texture>],
+    /// CTAs that the device holds at once; a CTA begins when fewer have begun and not ended.
+    /// Cooperative launches hold the whole grid.
+    pub resident: u64,
     /// CTAs may run together on so many threads; results do not depend on it.
     pub threads: u64,
 }
@@ -286,7 +289,7 @@ pub fn run(
         counts: Counts::default(),
         ending: Duration::ZERO,
     };
-    run.all(ctas, request.cooperative != 0, request.threads)
+    run.all(ctas, request)
 }
 
 struct Run<'a, 'r, 'w> {
@@ -307,7 +310,8 @@ struct Run<'a, 'r, 'w> {
 }
 
 impl Run<'_, '_, '_> {
-    fn all(&mut self, ctas: u64, cooperative: bool, threads: u64) -> Result<Counts, RunError> {
+    fn all(&mut self, ctas: u64, request: &LaunchRequest<'_>) -> Result<Counts, RunError> {
+        let (cooperative, threads) = (request.cooperative != 0, request.threads);
         let mut begun = 0;
         if self.grid.in_cluster() {
             return self.clusters(ctas);
@@ -322,9 +326,10 @@ impl Run<'_, '_, '_> {
             begun = self.together(ctas, threads)?;
         }
         let slice = if cooperative { COOPERATIVE_SLICE } else { SLICE };
+        let most = usize::try_from(request.resident.max(1)).unwrap_or(usize::MAX);
         loop {
             let cta = match () {
-                () if begun < ctas => {
+                () if begun < ctas && self.live.len() < most => {
                     begun += 1;
                     self.begin(begun - 1)
                 }

@@ -15,6 +15,10 @@ const STEP: u64 = 16;
 const RETURN: From = From::Thread(20);
 /// Bytes of a string that a kernel prints, at most.
 const MOST_TEXT: u64 = 1 << 20;
+/// Values that a kernel prints at once, at most (CUDA C++ Programming Guide, formatted output).
+const MOST_VALUES: u32 = 32;
+/// The largest width and precision that are kept; larger ones become this.
+const MOST_WIDTH: u64 = 4096;
 
 /// A call to the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +49,9 @@ fn call_at(index: usize) -> Option<SystemCall> {
     CALLS.get(usize::try_from(at).ok()?).map(|(_, call)| *call)
 }
 
-/// A part of what a kernel prints: a specification of C's `printf`, and its value.
+/// A part of what a kernel prints: a specification of C's `printf`, and its value. The
+/// specification has one conversion, no `*`, and no size but `ll`, where the value is a
+/// `long long`, or `h` and `hh`, where it is an `int`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Printed {
     /// Text as it is.
@@ -64,8 +70,65 @@ pub enum Printed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Text(Vec<u8>),
-    /// A specification: what stands before the type, how many `*` are in it, its type.
-    Value(String, usize, u8),
+    /// A specification: what stands before the type, its type, whether its value has 64 bits.
+    /// Of sizes only those are left that the value has ([`Printed`]).
+    Value(String, u8, bool),
+}
+
+impl Printed {
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let own = match self {
+            Self::Text(text) => text.len(),
+            Self::Int(spec, _) | Self::Long(spec, _) | Self::Double(spec, _) => spec.len(),
+            Self::String(spec, text) => spec.len() + text.len(),
+        };
+        size_of::<Self>() + own
+    }
+}
+
+/// The specification of a value: `front` begins with its `%` and ends before its type.
+fn value(front: &[u8], kind: u8) -> Part {
+    let front = String::from_utf8_lossy(front);
+    let whole = b"diouxX".contains(&kind);
+    let long = !whole && kind != b'c' || whole && front.contains(['l', 'L', 'j', 'z', 't']);
+    let short = front.matches('h').count().min(2);
+    let size = match (whole, long) {
+        (true, true) => "ll",
+        (true, false) => &"hh"[..short],
+        _ => "",
+    };
+    Part::Value(front.replace(['h', 'l', 'L', 'j', 'z', 't'], "") + size, kind, long)
+}
+
+/// Puts a number in the place of the first `*`; a negative precision is none.
+fn put_number(spec: &mut String, number: i32) {
+    let Some(at) = spec.find('*') else { return };
+    if number < 0 && spec[..at].ends_with('.') {
+        spec.replace_range(at - 1..=at, "");
+    } else {
+        spec.replace_range(at..=at, &number.to_string());
+    }
+}
+
+/// The specification with no width and no precision above [`MOST_WIDTH`].
+fn limited(spec: &str) -> String {
+    let mut all = String::new();
+    let mut rest = spec;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let length = rest[at..].bytes().take_while(u8::is_ascii_digit).count();
+        let (before, digits) = (&rest[..at], &rest[at..at + length]);
+        all.push_str(before);
+        if digits.parse().is_ok_and(|number: u64| number <= MOST_WIDTH) {
+            all.push_str(digits);
+        } else {
+            // A zero in front fills the width with zeros.
+            let zero = if digits.starts_with('0') { "0" } else { "" };
+            all.push_str(&format!("{zero}{MOST_WIDTH}"));
+        }
+        rest = &rest[at + length..];
+    }
+    all + rest
 }
 
 /// Reads a format of `printf`.
@@ -82,11 +145,7 @@ fn parts(format: &[u8]) -> Vec<Part> {
         };
         all.push(match kind {
             b'%' => Part::Text(b"%".to_vec()),
-            kind if b"cdiouxXpeEfFgGaAs".contains(&kind) => {
-                let front = String::from_utf8_lossy(&spec[..end]).into_owned();
-                let stars = front.matches('*').count();
-                Part::Value(front, stars, kind)
-            }
+            kind if b"cdiouxXpeEfFgGaAs".contains(&kind) => value(&spec[..end], kind),
             _ => Part::Text(spec[..=end].to_vec()),
         });
         rest = &spec[end + 1..];
@@ -144,8 +203,7 @@ impl Scope<'_> {
     /// Prints, lane after lane.
     fn print(&mut self, mask: u32) -> Result<Option<String>, String> {
         let (formats, values) = (self.argument(0), self.argument(1));
-        let (mut said, mut results) = (Vec::new(), [0; 32]);
-        let mut last = None;
+        let (mut results, mut last) = ([0; 32], None);
         for lane in each(mask) {
             if formats[lane] == 0 {
                 results[lane] = u32::MAX;
@@ -156,18 +214,20 @@ impl Scope<'_> {
                 Some((_, format)) => format,
                 None => parts(&self.string(lane, formats[lane])?),
             };
+            let mut said = Vec::new();
             results[lane] = self.fill(lane, &format, values[lane], &mut said)?;
+            match &mut self.cta.buffer {
+                Some(buffer) => buffer.print(said)?,
+                None => self.grid.memory.print(&said),
+            }
             last = Some((formats[lane], format));
         }
         self.put(Target::Thread(4), mask, &results);
-        match &mut self.cta.buffer {
-            Some(buffer) => buffer.print(said),
-            None => self.grid.memory.print(&said),
-        }
         Ok(None)
     }
 
-    /// Fills a format with the values at `place`; returns how many it took.
+    /// Fills a format with the values at `place`; returns how many it took. Specifications after
+    /// the last value stay as they are.
     fn fill(
         &mut self,
         lane: usize,
@@ -177,24 +237,24 @@ impl Scope<'_> {
     ) -> Result<u32, String> {
         let (mut at, mut count) = (place, 0);
         for part in format {
-            let (front, stars, kind) = match part {
+            let (front, kind, long) = match part {
                 Part::Text(text) => {
                     said.push(Printed::Text(text.clone()));
                     continue;
                 }
-                Part::Value(front, _, kind) if place == 0 => {
+                Part::Value(front, kind, _) if place == 0 || count == MOST_VALUES => {
                     let text = format!("{front}{}", char::from(*kind));
                     said.push(Printed::Text(text.into_bytes()));
                     continue;
                 }
-                Part::Value(front, stars, kind) => (front, *stars, *kind),
+                Part::Value(front, kind, long) => (front, *kind, *long),
             };
             let mut spec = format!("{front}{}", char::from(kind));
-            for _ in 0..stars {
+            while spec.contains('*') {
                 let number = self.next_value(lane, &mut at, 4)?;
-                spec = spec.replacen('*', &low(number).cast_signed().to_string(), 1);
+                put_number(&mut spec, low(number).cast_signed());
             }
-            let long = b"psaAeEfFgG".contains(&kind) || front.contains(['l', 'j', 'z', 't']);
+            let spec = limited(&spec);
             let value = self.next_value(lane, &mut at, if long { 8 } else { 4 })?;
             said.push(match kind {
                 b's' => Printed::String(spec, self.string(lane, value)?),
@@ -211,10 +271,11 @@ impl Scope<'_> {
 
     /// The next value of so many bytes, which lies at a multiple of them.
     fn next_value(&mut self, lane: usize, at: &mut u64, bytes: usize) -> Result<u64, String> {
-        *at = at.next_multiple_of(bytes as u64);
+        let past = || "values to print lie past the last address".to_owned();
+        let place = at.checked_next_multiple_of(bytes as u64).ok_or_else(past)?;
         let mut raw = [0; 8];
-        self.read_generic(lane, *at, &mut raw[..bytes])?;
-        *at += bytes as u64;
+        self.read_generic(lane, place, &mut raw[..bytes])?;
+        *at = place.checked_add(bytes as u64).ok_or_else(past)?;
         Ok(u64::from_le_bytes(raw))
     }
 
@@ -273,25 +334,48 @@ impl Scope<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, STEP, call_at, parts, system_call};
+    use super::{Part, STEP, call_at, limited, parts, put_number, system_call};
 
     #[test]
     fn a_format_is_text_and_specifications() {
         let text = |text: &str| Part::Text(text.as_bytes().to_vec());
-        let value = |front: &str, stars, kind| Part::Value(front.into(), stars, kind);
+        let value = |front: &str, kind, long| Part::Value(front.into(), kind, long);
         let read = parts(b"a %-5d 100%% %*.*lf%");
         let expected = [
             text("a "),
-            value("%-5", 0, b'd'),
+            value("%-5", b'd', false),
             text(" 100"),
             text("%"),
             text(" "),
-            value("%*.*l", 2, b'f'),
+            value("%*.*", b'f', true),
             text(""),
             text("%"),
         ];
         assert_eq!(read, expected);
         assert_eq!(parts(b"%n"), [text(""), text("%n"), text("")]);
+    }
+
+    #[test]
+    fn a_specification_has_the_size_of_its_value() {
+        let one = |format: &[u8]| parts(format)[1].clone();
+        let value = |front: &str, kind, long| Part::Value(front.into(), kind, long);
+        assert_eq!(one(b"%ls"), value("%", b's', true));
+        assert_eq!(one(b"%Lf"), value("%", b'f', true));
+        assert_eq!(one(b"%lc"), value("%", b'c', false));
+        assert_eq!(one(b"%5zu"), value("%5ll", b'u', true));
+        assert_eq!(one(b"%Ld"), value("%ll", b'd', true));
+        assert_eq!(one(b"%hhx"), value("%hh", b'x', false));
+        assert_eq!(one(b"%hlp"), value("%", b'p', true));
+    }
+
+    #[test]
+    fn widths_and_precisions_have_a_limit() {
+        assert_eq!(limited("%-12.3f"), "%-12.3f");
+        assert_eq!(limited("%05000.99999999999999999999f"), "%04096.4096f");
+        let mut spec = "%*.*d".to_owned();
+        put_number(&mut spec, -7);
+        put_number(&mut spec, -1);
+        assert_eq!(spec, "%-7d");
     }
 
     #[test]

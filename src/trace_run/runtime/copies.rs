@@ -472,9 +472,12 @@ extern "C" fn cudaMemcpyPeerAsync(
     from: *const c_void,
     from_device: c_int,
     bytes: usize,
-    _: *const c_void,
+    stream: *const c_void,
 ) -> u32 {
-    cudaMemcpyPeer(to, to_device, from, from_device, bytes)
+    match (to_device, from_device) {
+        (0, 0) => transfer(to, from, bytes, Some(number(stream))),
+        _ => result(code::INVALID_DEVICE),
+    }
 }
 
 /// The handle of the pool of the device, from which all asynchronous allocations come.

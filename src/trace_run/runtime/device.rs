@@ -63,7 +63,7 @@ extern "C" fn cudaDeviceGetPCIBusId(to: *mut c_char, length: c_int, device: c_in
         return result(code::INVALID_DEVICE);
     }
     let text = BUS_PLACE.to_bytes_with_nul();
-    if usize::try_from(length).is_ok_and(|length| length < text.len()) || length < 0 {
+    if !usize::try_from(length).is_ok_and(|length| length >= text.len()) {
         return result(code::INVALID_VALUE);
     }
     for (index, byte) in text.iter().enumerate() {
@@ -94,8 +94,9 @@ extern "C" fn cudaRuntimeGetVersion(version: *mut c_int) -> u32 {
     code::SUCCESS
 }
 
-/// The limits of a thread's stack and of what kernels allocate, as `cudaLimit`.
+/// The limits of a thread's stack, of what kernels print and allocate, as `cudaLimit`.
 const LIMIT_STACK: u32 = 0;
+const LIMIT_PRINTED: u32 = 1;
 const LIMIT_HEAP: u32 = 2;
 
 #[unsafe(no_mangle)]
@@ -103,6 +104,10 @@ extern "C" fn cudaDeviceSetLimit(limit: u32, value: usize) -> u32 {
     match limit {
         LIMIT_STACK => {
             state().stack_bytes = u32::try_from(value).unwrap_or(1024).min(1 << 20);
+            code::SUCCESS
+        }
+        LIMIT_PRINTED => {
+            memory().set_printed_bytes(value);
             code::SUCCESS
         }
         LIMIT_HEAP if !memory().set_heap_bytes(value as u64) => result(code::INVALID_VALUE),
@@ -114,6 +119,7 @@ extern "C" fn cudaDeviceSetLimit(limit: u32, value: usize) -> u32 {
 extern "C" fn cudaDeviceGetLimit(value: *mut usize, limit: u32) -> u32 {
     let bytes = match limit {
         LIMIT_STACK => state().stack_bytes.into(),
+        LIMIT_PRINTED => memory().printed_bytes() as u64,
         LIMIT_HEAP => memory().heap_bytes(),
         _ => 8 << 20,
     };

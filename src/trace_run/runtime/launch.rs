@@ -180,7 +180,7 @@ fn launch(
 
 /// Most CTAs of a cluster (CUDA C++ Programming Guide, thread block clusters: 8, or 16 where the
 /// program asks for it).
-const MOST_IN_CLUSTER: u32 = 16;
+const MOST_IN_CLUSTER: u64 = 16;
 
 /// Threads of a CTA at most, in all and in each direction, and CTAs of a grid in each direction
 /// (CUDA C++ Programming Guide, technical specifications of all compute capabilities).
@@ -190,13 +190,19 @@ const MOST_GRID: [u32; 3] = [u32::MAX >> 1, 65535, 65535];
 /// Registers of a CTA at most, and in what portions a warp gets them.
 const MOST_REGISTERS: u64 = 1 << 16;
 const REGISTER_UNIT: u64 = 256;
+/// Parts of an SM, each with its own registers.
+const PARTITIONS: u64 = 4;
 /// The same of shared memory.
 const SHARED_UNIT: u64 = 128;
 
+/// Registers of a warp of a kernel.
+fn warp_registers(function: &Function) -> u64 {
+    (u64::from(function.registers.max(1)) * 32).next_multiple_of(REGISTER_UNIT)
+}
+
 /// Registers of so many threads of a kernel.
 fn registers(function: &Function, threads: u64) -> u64 {
-    let warp = (u64::from(function.registers.max(1)) * 32).next_multiple_of(REGISTER_UNIT);
-    threads.div_ceil(32) * warp
+    threads.div_ceil(32) * warp_registers(function)
 }
 
 /// Threads of a CTA of the kernel at most.
@@ -237,7 +243,9 @@ impl Configuration {
     fn takes(self, cluster: Dim3) -> bool {
         let (grid, cluster) = (<[u32; 3]>::from(self.grid), <[u32; 3]>::from(cluster));
         let whole = |(all, each): (&u32, &u32)| *each > 0 && all % each == 0;
-        grid.iter().zip(&cluster).all(whole) && cluster.iter().product::<u32>() <= MOST_IN_CLUSTER
+        // Where it divides the grid, the product has no more bits than the grid's CTAs.
+        let count = || cluster.iter().map(|size| u64::from(*size)).product::<u64>();
+        grid.iter().zip(&cluster).all(whole) && count() <= MOST_IN_CLUSTER
     }
 }
 
@@ -305,9 +313,12 @@ impl State {
     fn ctas_per_sm(&self, function: &Function, threads: u64, shared: u64) -> u64 {
         let device = &self.request.device;
         let shared = self.static_shared(function) + shared + device.reserved_shared_bytes;
+        // A warp has its registers in one part of the SM (`cuda_occupancy.h`).
+        let part = u64::from(device.registers_per_sm) / PARTITIONS;
+        let warps = PARTITIONS * (part / warp_registers(function));
         let fitting = [
             u64::from(device.threads_per_sm) / threads.next_multiple_of(32).max(32),
-            u64::from(device.registers_per_sm) / registers(function, threads.max(1)),
+            warps / threads.div_ceil(32).max(1),
             device.shared_bytes_per_sm / shared.next_multiple_of(SHARED_UNIT).max(SHARED_UNIT),
             device.ctas_per_sm.into(),
         ];
@@ -379,6 +390,7 @@ impl State {
             cooperative: place,
             cluster,
             textures: &self.textures,
+            resident: self.ctas_at_once(function, configuration),
             threads: self.threads(host),
         };
         let begun = Instant::now();
@@ -509,12 +521,21 @@ extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     block: c_int,
     shared: usize,
 ) -> u32 {
+    match fitting_ctas(number(function), block, shared) {
+        Ok(fitting) => {
+            put(count, c_int::try_from(fitting).unwrap_or(0));
+            code::SUCCESS
+        }
+        Err(error) => result(error),
+    }
+}
+
+/// CTAs of so many threads of the kernel `host` that an SM holds, or the error.
+fn fitting_ctas(host: u64, block: c_int, shared: usize) -> Result<u64, u32> {
     let mut state = state();
-    let Some(function) = state.function(number(function)) else { return code::INVALID_FUNCTION };
-    let Ok(block) = u64::try_from(block) else { return code::INVALID_VALUE };
-    let fitting = state.ctas_per_sm(&function, block, shared as u64);
-    put(count, c_int::try_from(fitting).unwrap_or(0));
-    code::SUCCESS
+    let function = state.function(host).ok_or(code::INVALID_FUNCTION)?;
+    let block = u64::try_from(block).map_err(|_| code::INVALID_VALUE)?;
+    Ok(state.ctas_per_sm(&function, block, shared as u64))
 }
 
 #[unsafe(no_mangle)]
@@ -535,19 +556,28 @@ extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(
     ctas: c_int,
     block: c_int,
 ) -> u32 {
+    match available_shared(number(function), ctas, block) {
+        Ok(available) => {
+            put(bytes, usize::try_from(available).unwrap_or(0));
+            code::SUCCESS
+        }
+        Err(error) => result(error),
+    }
+}
+
+/// Dynamic shared bytes of a CTA when an SM holds so many of the kernel `host`, or the error.
+fn available_shared(host: u64, ctas: c_int, block: c_int) -> Result<u64, u32> {
     let mut state = state();
-    let Some(function) = state.function(number(function)) else { return code::INVALID_FUNCTION };
-    let (Ok(ctas), Ok(block)) = (u64::try_from(ctas), u64::try_from(block)) else {
-        return code::INVALID_VALUE;
-    };
+    let function = state.function(host).ok_or(code::INVALID_FUNCTION)?;
+    let ctas = u64::try_from(ctas).map_err(|_| code::INVALID_VALUE)?;
+    let block = u64::try_from(block).map_err(|_| code::INVALID_VALUE)?;
     if ctas == 0 || ctas > state.ctas_per_sm(&function, block, 0) {
-        return code::INVALID_VALUE;
+        return Err(code::INVALID_VALUE);
     }
     let device = &state.request.device;
     let each = device.shared_bytes_per_sm / ctas / SHARED_UNIT * SHARED_UNIT;
     let taken = device.reserved_shared_bytes + state.static_shared(&function);
-    put(bytes, usize::try_from(each.saturating_sub(taken)).unwrap_or(0));
-    code::SUCCESS
+    Ok(each.saturating_sub(taken))
 }
 
 /// A function's handle is its address.

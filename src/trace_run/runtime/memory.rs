@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use gpumodel_trace_run::execute::{Memory, Printed, Readable, WarpAccess, Words, Writable};
@@ -22,6 +22,10 @@ const KERNEL_ALIGN: u64 = 16;
 /// dynamic global memory allocation).
 const USUAL_HEAP: u64 = 8 << 20;
 
+/// Bytes of what kernels printed that are kept, where the program does not say (the same, formatted
+/// output).
+const USUAL_PRINTED: usize = 1 << 20;
+
 /// The range.
 #[derive(Debug)]
 pub(crate) struct DeviceMemory {
@@ -36,8 +40,11 @@ pub(crate) struct DeviceMemory {
     heap_bytes: AtomicU64,
     /// What kernels allocated: made when the first one does.
     heap: Mutex<Option<Blocks>>,
-    /// What kernels printed and the program has not.
+    /// What kernels printed and the program has not: as on cards, the newest bytes, while older
+    /// ones are lost. Cards count values that are not text yet; here text is counted.
     said: Mutex<Vec<u8>>,
+    /// How many.
+    printed_bytes: AtomicUsize,
 }
 
 /// What memory is to the program.
@@ -147,6 +154,7 @@ impl DeviceMemory {
                     heap_bytes: AtomicU64::new(USUAL_HEAP),
                     heap: Mutex::default(),
                     said: Mutex::default(),
+                    printed_bytes: AtomicUsize::new(USUAL_PRINTED),
                 });
             }
             size /= 2;
@@ -191,9 +199,20 @@ impl DeviceMemory {
         unused
     }
 
+    /// Bytes of what kernels printed that are kept.
+    pub(crate) fn printed_bytes(&self) -> usize {
+        self.printed_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Changes that.
+    pub(crate) fn set_printed_bytes(&self, bytes: usize) {
+        self.printed_bytes.store(bytes, Ordering::Relaxed);
+    }
+
     /// Gives the program's standard output what kernels printed.
     pub(crate) fn flush(&self) {
-        let said = std::mem::take(&mut *locked(&self.said));
+        let all = std::mem::take(&mut *locked(&self.said));
+        let said = &all[all.len().saturating_sub(self.printed_bytes())..];
         if !said.is_empty() {
             // SAFETY: `stdout` is the C library's, and the place and the length are those of a
             // vector.
@@ -293,8 +312,14 @@ impl Memory for DeviceMemory {
     }
 
     fn print(&self, said: &[Printed]) {
-        if !said.is_empty() {
-            locked(&self.said).extend(said.iter().flat_map(spelled));
+        let (mut all, most) = (locked(&self.said), self.printed_bytes());
+        for part in said {
+            all.extend(spelled(part));
+            // Not at every part: moving bytes costs.
+            let lost = all.len().saturating_sub(most);
+            if lost > most.max(USUAL_PRINTED) {
+                all.drain(..lost);
+            }
         }
     }
 
@@ -370,8 +395,9 @@ fn spelled(part: &Printed) -> Vec<u8> {
     let (spec, text) = (spec.as_ptr(), text.as_ptr());
     let write = |to: &mut [u8]| {
         let (to, size) = (to.as_mut_ptr().cast::<c_char>(), to.len());
-        // SAFETY: `to` has `size` bytes; the specification has one conversion, without `*` and
-        // of the kind of the value that is passed, which is how the executor makes these parts.
+        // SAFETY: `to` has `size` bytes; the specification has one conversion, without `*`. The
+        // executor gives it no size but `ll` where it passes a `long long`, and `h` or `hh` where
+        // it passes an `int`, so that it reads a value of the type that is passed.
         unsafe {
             match part {
                 Printed::Int(_, value) => libc::snprintf(to, size, spec, *value),

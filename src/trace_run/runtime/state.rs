@@ -189,10 +189,14 @@ extern "C" fn finish() {
     }
 }
 
-/// Remembers a result and returns it.
+/// Remembers a result and returns it. The error of a kernel that failed stays the last one.
 pub(crate) fn result(value: u32) -> u32 {
     if value != code::SUCCESS {
-        state().last_error = value;
+        let mut state = state();
+        let stays = state.failed != code::SUCCESS && state.last_error == state.failed;
+        if !stays {
+            state.last_error = value;
+        }
     }
     value
 }

@@ -253,6 +253,11 @@ fn frnd(line: &Line) -> Result<Action, String> {
     }))
 }
 
+/// `value`, or 0 where it is not above 0; not a number stays what it is.
+fn positive(value: f64) -> f64 {
+    if value <= 0.0 { 0.0 } else { value }
+}
+
 fn f2fp(line: &Line) -> Result<Action, String> {
     let mut args = Args::new(line);
     let (target, a) = (args.target()?, args.float()?);
@@ -269,7 +274,7 @@ fn f2fp(line: &Line) -> Result<Action, String> {
         let read = |source: &Float| Format::Single.read(source, scope, false);
         let (a, b) = (read(&a), read(&b));
         let pack = |value: f64| {
-            let value = if relu { value.max(0.0) } else { value };
+            let value = if relu { positive(value) } else { value };
             match brain {
                 true => to_brain(narrow(value), rounding),
                 false => to_half(value, rounding),
@@ -341,7 +346,7 @@ fn small(
                 let [first, second, ..] = (bits >> shift).to_le_bytes();
                 let [low, high] = [first, second].map(|one| {
                     let value = shape.read(one);
-                    to_half(if relu { value.max(0.0) } else { value }, Rounding::Nearest)
+                    to_half(if relu { positive(value) } else { value }, Rounding::Nearest)
                 });
                 joined(low, high)
             });
@@ -363,7 +368,7 @@ fn small(
             true => ["H0", "H1"]
                 .map(|part| format.read(&Float { suffix: part.into(), ..a.clone() }, scope, false)),
         };
-        let byte = |value: f64| shape.write(if relu { value.max(0.0) } else { value });
+        let byte = |value: f64| shape.write(if relu { positive(value) } else { value });
         let c = c.get(scope);
         let value: Lanes = std::array::from_fn(|lane| {
             let [low, high] = [low[lane], high[lane]].map(byte);
@@ -381,7 +386,7 @@ fn i2ip(line: &Line) -> Result<Action, String> {
     let (target, a, b, c) = (args.target()?, args.int()?, args.int()?, args.int()?);
     let formats: Vec<Whole> = line.suffixes().filter_map(Whole::narrow).collect();
     let [to, from] = formats[..] else { return Err("its formats are not known".into()) };
-    if !line.has("SAT") || from.bits != 32 {
+    if !line.has("SAT") || from.bits != 32 || to.bits > 16 {
         return Err("this form is not known".into());
     }
     let (least, most) = to.range();
