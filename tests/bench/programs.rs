@@ -79,6 +79,7 @@ fn measure(bencher: Bencher<'_, '_>, kernel: &Kernel, records: bool) {
         cluster: Dim3::new(1, 1, 1),
         textures: &[],
         threads: 1,
+        resident: u64::from(CTAS),
     };
     let counts = run(&request, &memory, None).unwrap();
     let folder = tempfile::tempdir().unwrap();
