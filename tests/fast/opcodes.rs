@@ -172,7 +172,7 @@ fn instructions_of_other_architectures_take_the_time_of_their_work() {
         ("a100", "WARPGROUP.DEPBAR.LE", Unit::Control, Effect::MatrixWait, 1),
         ("a100", "PREEXIT", Unit::Int, Effect::Compute, 2),
         ("a100", "ACQBULK", Unit::Int, Effect::Compute, 2),
-        ("a100", "ENDCOLLECTIVE", Unit::Branch, Effect::Compute, 1),
+        ("a100", "ENDCOLLECTIVE", Unit::Branch, Effect::Compute, 2),
         ("gtx-1080", "HMMA.16816.F32", Unit::Fp32, Effect::Compute, 2048 / 32),
     ] {
         let Resolved { machine, isa, .. } = machine(name);
