@@ -17,7 +17,7 @@
 //! | [`cache`] | tags, MSHRs, replacement |
 //! | [`memory`] | crossbar, L2 slices, ports of the memory channels |
 //! | [`dram`] | one memory channel: commands, scheduling, refresh |
-//! | [`mmu`] | TLBs, page walks, page migration |
+//! | [`mmu`] | TLBs, page walks, which page moves where |
 //!
 //! Events come by cycle, then in order of scheduling (`gpu/event_queue.rs`). To find a counter
 //! of a kernel: [`KernelCounts`]. To feed the machine: [`Feed`].

@@ -1,4 +1,4 @@
-//! From the SMs to the memory pins: crossbar, L2 slices, channels.
+//! From the SMs to the memory pins: crossbar, L2 slices, channels, copies of pages between channels.
 
 mod channel;
 mod crossbar;

@@ -1,5 +1,5 @@
 //! The load/store unit of one SM: a queue of memory instructions, served in order, one L1
-//! look-up per sector; misses in flight, and their answers.
+//! look-up by line or by sector; misses in flight, and their answers.
 //!
 //! The unit returns the operations that have ended; the SM lets their warps and CTAs go on.
 
