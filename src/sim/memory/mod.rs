@@ -1,4 +1,4 @@
-//! From the SMs to the memory pins: crossbar, L2 slices, channels, copies of pages between channels.
+//! From the SMs to the memory pins: crossbar, L2 slices, channels, copies of pages.
 
 mod channel;
 mod crossbar;
