@@ -24,7 +24,7 @@ const PROGRAMS: [(&str, &[(&str, f64, f64)]); 4] = [
             ("gaussian", 12.0, 1.35),
             ("sgemm", 1.0, 1.1),
             ("matrix-transpose", 16.0, 1.1),
-            ("binomial-options", 23.0, 1.1),
+            ("binomial-options", 2.0, 1.1),
             ("fdtd3d", 12.0, 1.25),
             ("nbody", 6.0, 1.1),
             ("tpacf", 15.0, 1.15),

@@ -126,7 +126,7 @@ const PAIRS: &[Pair] = &[
     pair("ws-mm", 0.1, "silicon/sgemm", "", (45.0, 1.1)).first(32),
     pair("stream", 0.05, "real/vecadd_raw_sm61", "", (12.0, 1.1)).of("add"),
     pair("ugpu-srad", 0.02, "silicon/srad_v1", "", (16.0, 1.25)),
-    pair("binomial-options", 0.02, "silicon/binomial_options", "", (30.0, 1.1)).first(8),
+    pair("binomial-options", 0.02, "silicon/binomial_options", "", (9.0, 1.1)).first(8),
 ];
 
 /// Kinds of instructions whose shares are compared. Integers and floating point are one:
