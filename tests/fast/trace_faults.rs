@@ -1,5 +1,5 @@
 //! Is bad input refused with its place, without a panic or leftover files, and are faults of
-//! traces told as such: versions, handles, damaged files among good ones?
+//! traces reported as such: versions, handles, damaged files among good ones?
 
 use std::fs;
 use std::path::{Path, PathBuf};
