@@ -139,7 +139,8 @@ impl AddressMap {
         }
         let slice = slice_bits(mapping, slices).map_err(unfit)?;
         let (split, taken) = split(mapping, channels).map_err(unfit)?;
-        let usable = !taken & mask(ADDRESS_BITS - free_bits(&split));
+        let dropped = mapping.dropped.iter().fold(0, |bits, bit| bits | 1 << bit);
+        let usable = !taken & !dropped & mask(ADDRESS_BITS - free_bits(&split));
         let lanes = Lanes { mapping, slice, usable, ports: channels * slices };
         let (shifts, widths) = lanes.layout().map_err(unfit)?;
         let image = |bit: u32| lanes.image(bit, &shifts);

@@ -23,9 +23,10 @@ pub struct Layout {
     pub channel_bit: Option<u32>,
     /// 64 letters, one per address bit, highest first: `R` row, `B` bank, `C` column, `S`
     /// byte of a burst (part of the column), `D` channel, `0` none. Points and bars between
-    /// them count nothing. Bits without a meaning continue the row. With linear and xor
-    /// partition indexing no two addresses meet in one place of a channel; random ones, PAE and a
-    /// polynomial over channels that are no power of two may send two to one row and column.
+    /// them count nothing. Bits without a meaning are dropped, as the simulator does: addresses
+    /// that differ in them alone share a row. Of others, with linear and xor partition indexing
+    /// no two meet in one place of a channel; random ones, PAE and a polynomial over channels
+    /// that are no power of two may send two to one row and column.
     pub bits: String,
     /// How upper bits choose the channel and the L2 slice, a sub-partition.
     pub partition_index: PartitionIndex,
@@ -131,8 +132,6 @@ pub(super) struct Letters {
     pub(super) bank: Vec<u32>,
     /// `C` and `S`.
     pub(super) column: Vec<u32>,
-    /// `0`.
-    pub(super) none: Vec<u32>,
 }
 
 /// Letters of a layout: one for each bit of the simulator's addresses.
@@ -152,7 +151,7 @@ impl Letters {
                 'R' => letters.row.push(bit),
                 'B' => letters.bank.push(bit),
                 'C' | 'S' => letters.column.push(bit),
-                '0' => letters.none.push(bit),
+                '0' => {}
                 _ => return Err(format!("letters R, B, C, S, D or 0, found `{letter}`")),
             }
         }

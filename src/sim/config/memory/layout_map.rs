@@ -50,7 +50,7 @@ struct Wires<'a> {
     split: Split,
     /// Address bits of the column, of which sectors have an access each.
     column: Vec<u32>,
-    /// Address bits of the row, those without a meaning last.
+    /// Address bits of the row.
     row: Vec<u32>,
 }
 
@@ -67,8 +67,7 @@ impl<'a> Wires<'a> {
         let usable = (ADDRESS_BITS - free_bits(&split)).max(layout.channel_bit.unwrap_or(0));
         let outside = |bit: &u32| *bit >= SECTOR_SHIFT;
         let column = seen(&letters.column).into_iter().filter(outside).collect();
-        let none = letters.none.iter().copied().filter(outside);
-        let mut row: Vec<u32> = letters.row.iter().copied().chain(none).collect();
+        let mut row = letters.row.clone();
         row.retain(|bit| *bit < usable);
         row.truncate(ROW_BITS);
         Self { layout, shape, letters, bank_bits, split, column, row }

@@ -193,7 +193,7 @@ proptest! {
         let Ok(map) = map else { return Ok(()) };
         let naive = Naive { layout: &layout, shape };
         for address in addresses {
-            let address = within(&layout, &shape, address);
+            let address = address % (1 << 47);
             prop_assert_eq!(map.locate(address), naive.locate(address), "{:#x}", address);
         }
     }
@@ -214,15 +214,16 @@ proptest! {
     #[test]
     fn two_addresses_of_a_channel_never_meet(
         channels in 1_u32..160,
-        channel_bit in 5_u32..47,
+        channel_bit in 5_u32..28,
         pair in prop::array::uniform2(0_u64..1 << 47),
         near in 0_u32..47,
     ) {
         let layout = layout(HBM, Some(channel_bit), PartitionIndex::Linear);
         // Either any two, or two that differ in one bit.
         let pair = if near < 5 { pair } else { [pair[0], pair[0] ^ 1 << near] };
-        let map = layout.map(&shape(channels, 2)).unwrap();
-        let [one, other] = pair.map(|address| address / 32 * 32);
+        let shape = shape(channels, 2);
+        let map = layout.map(&shape).unwrap();
+        let [one, other] = pair.map(|address| within(&layout, &shape, address) / 32 * 32);
         prop_assert_eq!(map.locate(one) == map.locate(other), one == other);
     }
 }

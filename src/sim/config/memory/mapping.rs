@@ -56,6 +56,9 @@ pub struct Mapping {
     pub(super) xor: [Vec<u32>; 5],
     /// Bits of the slice, lowest first; a machine uses as many as it needs.
     pub(super) slice: Vec<u32>,
+    /// Bits that choose nothing, as on a simulator that drops them: addresses that differ in
+    /// them alone lie in one place.
+    pub(super) dropped: Vec<u32>,
     /// How channel and slice are spread by upper bits; those inside an access count nothing.
     pub(super) hash: Hash,
 }
@@ -93,6 +96,7 @@ impl Mapping {
         let fields = FIELDS.map(|field| reader.bits(&format!("fields.{field}")));
         let xor = FIELDS.map(|field| reader.bits(&format!("xor.{field}")));
         let slice = reader.bits("fields.slice")?;
+        let dropped = reader.bits("fields.dropped")?;
         let hash = reader.hash()?;
         reader.nothing_left()?;
         Ok(Self {
@@ -102,6 +106,7 @@ impl Mapping {
             fields: all(fields)?,
             xor: all(xor)?,
             slice,
+            dropped,
             hash,
         })
     }
@@ -191,7 +196,13 @@ impl Reader<'_> {
             return Err(TomlError::Source { place, key: key.clone(), found }.into());
         }
         let Some((key, leaf)) = self.leaves.iter().next() else { return Ok(()) };
-        let known = ["interleave.shift", "interleave.channel", "fields.slice", "hash.kind"];
+        let known = [
+            "interleave.shift",
+            "interleave.channel",
+            "fields.slice",
+            "fields.dropped",
+            "hash.kind",
+        ];
         let lists = FIELDS.iter().flat_map(|f| [format!("fields.{f}"), format!("xor.{f}")]);
         let known: Vec<String> = known.map(str::to_owned).into_iter().chain(lists).collect();
         Err(SpecError::unknown(&leaf.place, key, known.iter().map(String::as_str)))
