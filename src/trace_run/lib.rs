@@ -38,9 +38,31 @@ pub enum RunError {
         /// What happened, and what to do.
         what: String,
     },
-    /// An assert of a kernel failed: the lines that the program prints.
-    #[error("{0}")]
-    Assert(String),
+    /// A kernel failed as it would on a GPU, and the program goes on.
+    #[error("{}", .0.text)]
+    Failed(Failure),
+}
+
+/// How a kernel failed as it would on a GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What the device raised.
+    pub exception: Exception,
+    /// The lines for standard error.
+    pub text: String,
+}
+
+/// An exception of the device, after which later calls of the program return an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exception {
+    /// An assert failed.
+    Assert,
+    /// Global memory outside all allocations was accessed.
+    IllegalAddress,
+    /// An address was no multiple of the bytes accessed.
+    MisalignedAddress,
+    /// The kernel trapped, or left its shared or local memory.
+    LaunchFailure,
 }
 
 impl RunError {

@@ -128,6 +128,40 @@ void system_calls() {
   expect("last error", 0, std::strcmp(cudaGetErrorName(cudaGetLastError()), "cudaErrorAssert"), 0, 0);
   cudaDeviceReset();
 }
+__global__ void store(int *at) { *at = threadIdx.x; }
+__global__ void load(const int *at, int *to) { *to = *at + 1; }
+__global__ void add(int *at) { atomicAdd(at, 1); }
+__global__ void trap(int *at) {
+  if (*at == 0) __trap();
+}
+// A kernel that leaves all allocations fails, and so do all later calls; one lane is enough.
+void faults() {
+  const char *what[] = {"store", "load", "atomic", "freed", "odd address", "trap"};
+  const cudaError_t wanted[] = {cudaErrorIllegalAddress, cudaErrorIllegalAddress, cudaErrorIllegalAddress,
+                                cudaErrorIllegalAddress, cudaErrorMisalignedAddress, cudaErrorLaunchFailure};
+  for (int kind = 0; kind < 6; kind++) {
+    int *first = device<int>(nullptr, 1024), *freed = device<int>(nullptr, 1 << 20), *last = device<int>(nullptr, 1024);
+    store<<<1, 32>>>(last);
+    cudaFree(freed);
+    expect("before a fault", kind, int(cudaDeviceSynchronize()), 0, 0);
+    cudaError_t error;
+    std::string complaint = written(2, [&] {
+      if (kind == 0) store<<<1, 32>>>(nullptr);
+      if (kind == 1) load<<<1, 32>>>(first + (1l << 34), last);
+      if (kind == 2) add<<<1, 32>>>((int *)64);
+      // A card may find this one in a page that it has not given back.
+      if (kind == 3) store<<<1, 32>>>(freed + (1 << 19));
+      if (kind == 4) store<<<1, 32>>>((int *)((char *)first + 2));
+      if (kind == 5) trap<<<1, 32>>>(first);
+      error = cudaDeviceSynchronize();
+    });
+    expect(what[kind], 0, int(error), int(wanted[kind]), 0);
+    expect("said", kind, complaint.find("PC 0x") != complaint.npos, true, 0);
+    int back = 0;
+    expect("copy after it", kind, int(cudaMemcpy(&back, last, 4, cudaMemcpyDeviceToHost)), int(wanted[kind]), 0);
+    cudaDeviceReset();
+  }
+}
 int host_ackermann(int m, int n) { return m == 0 ? n + 1 : n == 0 ? host_ackermann(m - 1, 1) : host_ackermann(m - 1, host_ackermann(m, n - 1)); }
 int main() {
   const int n = 150;
@@ -151,5 +185,6 @@ int main() {
     expect("median", t, below <= 12 && below + same > 12, true, 0);
   }
   system_calls();
+  faults();
   return finish("recursion");
 }

@@ -2,8 +2,8 @@
 
 use super::lanes::{From, Scope, each, mask_of};
 use super::warp::{Pause, Split, Wait, Warp};
-use crate::RunError;
 use crate::sass::{Control, CtaBarrier, Guard, Step};
+use crate::{Exception, Failure, RunError};
 
 /// Instructions of a split before another one of its warp has its turn.
 const SPLIT_TURN: u64 = 1 << 10;
@@ -64,12 +64,12 @@ impl Scope<'_> {
             self.warp.executed += 1;
             match &instruction.step {
                 Step::Compute(action) => {
-                    action(self, mask).map_err(|what| self.grid.fault(at, self.at(&what)))?;
+                    action(self, mask).map_err(|what| self.fault(at, &what))?;
                     self.warp.note(at, instruction.addressed, mask);
                     at += 1;
                 }
                 Step::Wait(action) => {
-                    action(self, mask).map_err(|what| self.grid.fault(at, self.at(&what)))?;
+                    action(self, mask).map_err(|what| self.fault(at, &what))?;
                     if !self.goes_on(at, instruction.addressed, mask) {
                         return Ok(());
                     }
@@ -78,7 +78,7 @@ impl Scope<'_> {
                 Step::Control(control) => {
                     self.warp.note(at, instruction.addressed, mask);
                     let done = self.control(control, at, mask);
-                    return done.map_err(|what| self.grid.fault(at, self.at(&what)));
+                    return done.map_err(|what| self.fault(at, &what));
                 }
                 Step::Unknown(what) => return Err(self.grid.fault(at, what.clone())),
             }
@@ -101,8 +101,16 @@ impl Scope<'_> {
         self.warp.pause == Pause::No
     }
 
-    pub(super) fn at(&self, what: &str) -> String {
-        format!("CTA {}, warp {}: {what}", self.position, self.warp.number)
+    /// The error of the instruction `at`: of the program where the device raises an exception.
+    pub(super) fn fault(&mut self, at: usize, what: &str) -> RunError {
+        let what = format!("CTA {}, warp {}: {what}", self.position, self.warp.number);
+        let error = self.grid.fault(at, what);
+        match self.warp.exception.take() {
+            None => error,
+            Some(exception) => {
+                RunError::Failed(Failure { exception, text: format!("gpumodel: {error}\n") })
+            }
+        }
     }
 
     fn control(&mut self, control: &Control, at: usize, mask: u32) -> Result<(), String> {
@@ -139,6 +147,7 @@ impl Scope<'_> {
                 self.warp.splits.rotate_left(1);
             }
             Control::Trap if mask != 0 => {
+                self.warp.exception = Some(Exception::LaunchFailure);
                 return Err("the kernel trapped".into());
             }
             Control::Trap => self.warp.splits[0].at = next,

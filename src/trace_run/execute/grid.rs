@@ -19,9 +19,9 @@ use super::memory::{CONSTANT_BANK_BYTES, CONSTANT_WINDOW, LOCAL_WINDOW, Memory, 
 use super::texture::Texture;
 use super::vector::Vector;
 use super::warp::{Warp, WarpMemory};
-use crate::RunError;
 use crate::cubin::Function;
 use crate::sass::Code;
+use crate::{Failure, RunError};
 
 /// Warp instructions of a CTA before the next one begins.
 const SLICE: u64 = 1 << 22;
@@ -104,13 +104,15 @@ pub struct Grid<'a> {
 }
 
 /// What a launch did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Warp instructions.
+    /// Warp instructions, until it failed where it did.
     pub instructions: u64,
     /// It did not pay to run CTAs together: they depend on each other, or buffers cost more than
     /// further threads gain.
     pub alone: bool,
+    /// It failed as it would on a GPU.
+    pub failure: Option<Failure>,
 }
 
 impl<'a> Grid<'a> {
@@ -267,7 +269,8 @@ fn threads(block: Dim3) -> Vec<[Lanes; 3]> {
     (0..count).step_by(32).map(of_warp).collect()
 }
 
-/// Executes a launch and gives its CTAs to `recorder`.
+/// Executes a launch and gives its CTAs to `recorder`; of one that fails as on a GPU those that
+/// ended before.
 ///
 /// # Errors
 /// When an instruction cannot be executed, or the records cannot be written.
@@ -289,7 +292,11 @@ pub fn run(
         counts: Counts::default(),
         ending: Duration::ZERO,
     };
-    run.all(ctas, request)
+    match run.all(ctas, request) {
+        Err(RunError::Failed(failure)) => run.counts.failure = Some(failure),
+        other => other?,
+    }
+    Ok(run.counts)
 }
 
 struct Run<'a, 'r, 'w> {
@@ -310,7 +317,7 @@ struct Run<'a, 'r, 'w> {
 }
 
 impl Run<'_, '_, '_> {
-    fn all(&mut self, ctas: u64, request: &LaunchRequest<'_>) -> Result<Counts, RunError> {
+    fn all(&mut self, ctas: u64, request: &LaunchRequest<'_>) -> Result<(), RunError> {
         let (cooperative, threads) = (request.cooperative != 0, request.threads);
         let mut begun = 0;
         if self.grid.in_cluster() {
@@ -335,7 +342,7 @@ impl Run<'_, '_, '_> {
                 }
                 () => match self.live.pop_front() {
                     Some(cta) => cta,
-                    None => return Ok(self.counts),
+                    None => return Ok(()),
                 },
             };
             self.step(cta, slice)?;
@@ -343,17 +350,18 @@ impl Run<'_, '_, '_> {
     }
 
     /// Runs one cluster after the other.
-    fn clusters(&mut self, ctas: u64) -> Result<Counts, RunError> {
+    fn clusters(&mut self, ctas: u64) -> Result<(), RunError> {
         for cluster in 0..ctas / self.grid.cluster.count() {
             let members = self.grid.members(cluster);
             let mut ctas: Vec<Cta> = members.into_iter().map(|one| self.begin(one)).collect();
-            cluster::run(&mut ctas, &self.grid)?;
+            let done = cluster::run(&mut ctas, &self.grid);
+            self.counts.instructions += ctas.iter().map(Cta::executed).sum::<u64>();
+            done?;
             for cta in ctas {
-                self.counts.instructions += cta.executed();
                 self.end(cta)?;
             }
         }
-        Ok(self.counts)
+        Ok(())
     }
 
     /// Runs CTAs together while that pays; returns the first one that is left to be run alone.
@@ -414,8 +422,9 @@ impl Run<'_, '_, '_> {
     /// Runs a slice of a CTA that runs alone.
     fn step(&mut self, mut cta: Cta, slice: u64) -> Result<Slice, RunError> {
         let before = cta.executed();
-        let done = cta.run(&self.grid, slice)?;
+        let done = cta.run(&self.grid, slice);
         self.counts.instructions += cta.executed() - before;
+        let done = done?;
         match done {
             Slice::Done => self.end(cta)?,
             Slice::More => self.live.push_back(cta),

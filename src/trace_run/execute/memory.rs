@@ -48,6 +48,9 @@ pub trait Memory: Sync {
 
     /// Frees what a kernel allocated; false when none did.
     fn free_in_kernel(&self, address: u64) -> bool;
+
+    /// The allocation nearest to an address outside all of them: its first address and its bytes.
+    fn nearest(&self, address: u64) -> Option<(u64, u64)>;
 }
 
 /// Copies bytes of equal length; those of a register, a pair and four registers without a call.
@@ -129,5 +132,10 @@ impl Memory for HostMemory {
 
     fn free_in_kernel(&self, _: u64) -> bool {
         false
+    }
+
+    fn nearest(&self, _: u64) -> Option<(u64, u64)> {
+        let bytes = self.bytes.lock().ok()?.len();
+        Some((self.base, bytes as u64))
     }
 }

@@ -5,7 +5,7 @@
 
 use super::lanes::{From, Lanes64, Scope, Target, each, low};
 use super::memory::Memory;
-use crate::RunError;
+use crate::{Exception, Failure, RunError};
 
 /// Where the first one stands in place of code; no program's code lies here.
 const ENTRY: u64 = 1 << 44;
@@ -172,8 +172,8 @@ impl Scope<'_> {
                 if self.cta.buffer.is_none() { Ok(Some(said)) } else { Err(said) }
             }),
         };
-        match done.map_err(|what| self.grid.fault(caller, self.at(&what)))? {
-            Some(said) => Err(RunError::Assert(said)),
+        match done.map_err(|what| self.fault(caller, &what))? {
+            Some(text) => Err(RunError::Failed(Failure { exception: Exception::Assert, text })),
             None => {
                 self.jump(at, mask, RETURN, 0);
                 Ok(())

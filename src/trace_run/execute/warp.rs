@@ -4,6 +4,7 @@ use gpumodel_core::units::WARP_LANES;
 use gpumodel_trace::WarpRecord;
 
 use super::lanes::Lanes;
+use crate::Exception;
 
 /// Registers of a thread, with the one that reads as zero.
 const REGISTERS: usize = 256;
@@ -91,6 +92,8 @@ pub(crate) struct Warp {
     pub(crate) gives_up: bool,
     /// Instructions so far.
     pub(crate) executed: u64,
+    /// What the device raises for the instruction at hand, whose error says more.
+    pub(crate) exception: Option<Exception>,
 }
 
 /// Sleeps in a row, with no write between, that are a wait.
@@ -183,6 +186,7 @@ impl Warp {
             spin: Spin::default(),
             gives_up: false,
             executed: 0,
+            exception: None,
         }
     }
 

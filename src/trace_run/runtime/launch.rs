@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use gpumodel_core::isa::Launch;
 use gpumodel_core::units::Dim3;
-use gpumodel_trace_run::RunError;
 use gpumodel_trace_run::cubin::Function;
 use gpumodel_trace_run::execute::{
     Counts, LOCAL_WINDOW, LaunchRequest, Memory, SHARED_WINDOW, WORKSPACE_BYTES, run,
 };
+use gpumodel_trace_run::{Exception, Failure, RunError};
 
 use crate::copies::per_thread;
 use crate::device::{FIRST_WITH_CLUSTERS, USUAL_SHARED, most_shared};
@@ -405,16 +405,21 @@ impl State {
     }
 
     /// Notes what a launch of the kernel of that address did.
-    fn ran(&mut self, host: u64, Done { counts, recorded, failed }: Done) {
+    fn ran(&mut self, host: u64, Done { counts, recorded }: Done) {
         if counts.alone {
             self.alone.insert(host);
         }
         self.answer.instructions += counts.instructions;
         self.answer.recorded += u64::from(recorded);
-        if let Some(said) = failed {
+        if let Some(Failure { exception, text }) = counts.failure {
             // A program without standard error goes on as well.
-            let _ = std::io::stderr().write_all(said.as_bytes());
-            self.failed = code::ASSERT;
+            let _ = std::io::stderr().write_all(text.as_bytes());
+            self.failed = match exception {
+                Exception::Assert => code::ASSERT,
+                Exception::IllegalAddress => code::ILLEGAL_ADDRESS,
+                Exception::MisalignedAddress => code::MISALIGNED_ADDRESS,
+                Exception::LaunchFailure => code::LAUNCH_FAILURE,
+            };
         }
     }
 }
@@ -431,18 +436,6 @@ struct Done {
     counts: Counts,
     /// It is in the trace.
     recorded: bool,
-    /// An assert failed: what the program prints.
-    failed: Option<String>,
-}
-
-/// What a launch did that ended by itself or by an assert.
-fn ended(done: Result<Counts, RunError>, recorded: bool) -> Result<Done, String> {
-    let (counts, failed) = match done {
-        Ok(counts) => (counts, None),
-        Err(RunError::Assert(said)) => (Counts::default(), Some(said)),
-        Err(other) => return Err(other.to_string()),
-    };
-    Ok(Done { counts, recorded, failed })
 }
 
 /// Runs a launch.
@@ -453,13 +446,14 @@ fn execute(
     let code = request.code;
     let Some(recorder) = recorder else { return Err("the program launches while it ends".into()) };
     let text = |error: gpumodel_trace::TraceError| error.to_string();
+    let wrong = |error: RunError| error.to_string();
     let recorded = recorder.launch(request.launch, &code.opcodes, code.rows());
     match recorded.map_err(text)? {
-        None => ended(run(request, memory(), None), false),
+        None => Ok(Done { counts: run(request, memory(), None).map_err(wrong)?, recorded: false }),
         Some(mut kernel) => {
-            let done = ended(run(request, memory(), Some(&mut kernel)), true)?;
+            let counts = run(request, memory(), Some(&mut kernel)).map_err(wrong)?;
             kernel.end().map_err(text)?;
-            Ok(done)
+            Ok(Done { counts, recorded: true })
         }
     }
 }

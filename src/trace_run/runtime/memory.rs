@@ -31,8 +31,8 @@ const USUAL_PRINTED: usize = 1 << 20;
 pub(crate) struct DeviceMemory {
     base: u64,
     size: u64,
-    /// The end of what was ever allocated.
-    top: AtomicU64,
+    /// What kernels may access, without a lock where possible.
+    runs: Runs,
     blocks: Mutex<Blocks>,
     /// Memory of the program that kernels may use.
     registered: RwLock<BTreeMap<u64, u64>>,
@@ -56,6 +56,35 @@ pub(crate) enum Kind {
     Host,
 }
 
+/// Runs of allocations that are known without a lock.
+const KNOWN_RUNS: usize = 8;
+
+/// The longest runs of allocations that follow each other: the first and the last address of
+/// each. While another thread of the program allocates, the ends of two runs may be seen
+/// together; all addresses between them lie in the range all the same.
+#[derive(Debug, Default)]
+struct Runs([[AtomicU64; 2]; KNOWN_RUNS]);
+
+impl Runs {
+    /// Whether one has all addresses from `address` to `end`.
+    #[inline]
+    fn have(&self, address: u64, end: u64) -> bool {
+        self.0.iter().any(|[first, last]| {
+            first.load(Ordering::Relaxed) <= address && end <= last.load(Ordering::Relaxed)
+        })
+    }
+
+    /// Takes the longest ones of `blocks`.
+    fn update(&self, blocks: &Blocks) {
+        let mut all = blocks.runs();
+        all.sort_by_key(|[first, last]| first.abs_diff(*last));
+        for run in &self.0 {
+            let ends = all.pop().unwrap_or_default();
+            run.iter().zip(ends).for_each(|(place, end)| place.store(end, Ordering::Relaxed));
+        }
+    }
+}
+
 /// A range of addresses with allocations in it.
 #[derive(Debug, Default)]
 struct Blocks {
@@ -64,15 +93,48 @@ struct Blocks {
     /// Bytes of device memory in use.
     of_device: u64,
     free: BTreeMap<u64, u64>,
-    /// The end of what was ever allocated, and of the range.
+    /// The first address, the end of what was ever allocated, and of the range.
+    start: u64,
     top: u64,
     end: u64,
 }
 
 impl Blocks {
-    /// The range from `top` to `end`.
-    fn new(top: u64, end: u64) -> Self {
-        Self { top, end, ..Self::default() }
+    /// The range from `start` to `end`.
+    fn new(start: u64, end: u64) -> Self {
+        Self { start, top: start, end, ..Self::default() }
+    }
+
+    /// Runs of allocations that follow each other: what is between free ranges.
+    fn runs(&self) -> Vec<[u64; 2]> {
+        let mut first = self.start;
+        let mut all = Vec::new();
+        for (&at, &size) in self.free.iter().chain([(&self.top, &0)]) {
+            if at > first {
+                all.push([first, at]);
+            }
+            first = at + size;
+        }
+        all
+    }
+
+    /// Whether all addresses from `address` to `end` are allocated.
+    fn have(&self, address: u64, end: u64) -> bool {
+        let free = self.free.range(..end).next_back();
+        let free = free.is_some_and(|(at, size)| at + size > address);
+        address >= self.start && end <= self.top && !free
+    }
+
+    /// The allocation that is nearest to `address`: its first address and its bytes.
+    fn nearest(&self, address: u64) -> Option<(u64, u64)> {
+        let before = self.used.range(..=address).next_back();
+        let after = self.used.range(address..).next();
+        let place = |(&at, &(bytes, _)): (&u64, &(u64, Kind))| (at, bytes);
+        let distance = |&(at, bytes): &(u64, u64)| match at > address {
+            true => at - address,
+            false => address.saturating_sub(at + bytes),
+        };
+        before.into_iter().chain(after).map(place).min_by_key(distance)
     }
 
     /// Allocates, the lowest place first.
@@ -148,7 +210,7 @@ impl DeviceMemory {
                 return Ok(Self {
                     base: BASE,
                     size,
-                    top: AtomicU64::new(BASE + ALIGN),
+                    runs: Runs::default(),
                     blocks: Mutex::new(Blocks::new(BASE + ALIGN, BASE + size)),
                     registered: RwLock::default(),
                     heap_bytes: AtomicU64::new(USUAL_HEAP),
@@ -176,13 +238,16 @@ impl DeviceMemory {
     pub(crate) fn allocate_as(&self, kind: Kind, bytes: u64) -> Option<u64> {
         let mut blocks = locked(&self.blocks);
         let at = blocks.allocate(bytes, ALIGN, kind)?;
-        self.top.store(blocks.top, Ordering::Relaxed);
+        self.runs.update(&blocks);
         Some(at)
     }
 
     /// Frees what was allocated at `at`; false when nothing was.
     pub(crate) fn free(&self, at: u64) -> bool {
-        locked(&self.blocks).free(at)
+        let mut blocks = locked(&self.blocks);
+        let freed = blocks.free(at);
+        self.runs.update(&blocks);
+        freed
     }
 
     /// Bytes that kernels may allocate.
@@ -249,15 +314,22 @@ impl DeviceMemory {
         all.remove(&at);
     }
 
+    /// Whether that is memory of the program that it registered, or of a run that is not known.
+    #[cold]
+    fn has_further(&self, address: u64, end: u64) -> bool {
+        if (self.base..self.base + self.size).contains(&address) {
+            return locked(&self.blocks).have(address, end);
+        }
+        let all = self.registered.read().unwrap_or_else(PoisonError::into_inner);
+        let before = all.range(..=address).next_back();
+        before.is_some_and(|(start, length)| end <= start.saturating_add(*length))
+    }
+
     /// The place of `bytes` bytes, all of which are allocated or registered.
     #[inline]
     fn pointer(&self, address: u64, bytes: usize) -> Option<*mut u8> {
         let end = address.checked_add(bytes as u64)?;
-        if address < self.base + ALIGN || end > self.top.load(Ordering::Relaxed) {
-            let all = self.registered.read().unwrap_or_else(PoisonError::into_inner);
-            let (&start, &length) = all.range(..=address).next_back()?;
-            (end <= start.checked_add(length)?).then_some(())?;
-        }
+        (self.runs.have(address, end) || self.has_further(address, end)).then_some(())?;
         Some(std::ptr::with_exposed_provenance_mut(usize::try_from(address).ok()?))
     }
 }
@@ -335,6 +407,10 @@ impl Memory for DeviceMemory {
 
     fn free_in_kernel(&self, address: u64) -> bool {
         locked(&self.heap).as_mut().is_some_and(|heap| heap.free(address))
+    }
+
+    fn nearest(&self, address: u64) -> Option<(u64, u64)> {
+        locked(&self.blocks).nearest(address)
     }
 
     fn has(&self, address: u64, bytes: usize) -> bool {

@@ -20,8 +20,11 @@ pub(crate) mod code {
     pub(crate) const OUT_OF_MEMORY: u32 = 2;
     pub(crate) const INVALID_CONFIGURATION: u32 = 9;
     pub(crate) const INVALID_SYMBOL: u32 = 13;
+    pub(crate) const ILLEGAL_ADDRESS: u32 = 700;
     pub(crate) const OUT_OF_RESOURCES: u32 = 701;
     pub(crate) const ASSERT: u32 = 710;
+    pub(crate) const MISALIGNED_ADDRESS: u32 = 716;
+    pub(crate) const LAUNCH_FAILURE: u32 = 719;
     pub(crate) const TOO_LARGE: u32 = 720;
     pub(crate) const INVALID_FUNCTION: u32 = 98;
     pub(crate) const INVALID_DEVICE: u32 = 101;

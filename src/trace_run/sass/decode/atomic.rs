@@ -150,6 +150,7 @@ impl Operation {
     ) -> Result<(), String> {
         let places = addresses(scope, address, self.space);
         let bytes = if self.wide { 8 } else { 4 };
+        scope.aligned(mask, &places, bytes)?;
         let read = |from: From| match self.wide {
             true => scope.get64(from),
             false => scope.get(from).map(u64::from),

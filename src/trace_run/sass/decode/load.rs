@@ -2,6 +2,7 @@
 
 use super::args::Args;
 use super::{Action, Maker};
+use crate::Exception;
 use crate::execute::{
     CONSTANT_BANK_BYTES, CONSTANT_WINDOW, From, LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope, Target,
     WINDOW_BYTES, WarpAccess, Words, ZERO, copy_bytes, each, low, mask_of, view,
@@ -179,7 +180,7 @@ impl Scope<'_> {
                 Some(())
             }
         };
-        found.ok_or_else(|| outside("read", lane, address, into.len()))
+        found.ok_or_else(|| self.outside("read", space, lane, address, into.len()))
     }
 
     /// Reads bytes of global memory for `lane`.
@@ -235,12 +236,41 @@ impl Scope<'_> {
             }
             Place::Constant(_) => None,
         };
-        found.ok_or_else(|| outside("written", lane, address, from.len()))
+        found.ok_or_else(|| self.outside("written", space, lane, address, from.len()))
     }
-}
 
-fn outside(what: &str, lane: usize, address: u64, bytes: usize) -> String {
-    format!("lane {lane}: {bytes} bytes are {what} at {address:#x}, which is not allocated")
+    /// The error of an access outside all memory, for which the device raises an exception.
+    fn outside(
+        &mut self,
+        what: &str,
+        space: Space,
+        lane: usize,
+        address: u64,
+        bytes: usize,
+    ) -> String {
+        let front = format!("lane {lane}: {bytes} bytes are {what} at {address:#x}");
+        let memory = match place(space, address) {
+            Place::Global(address) => {
+                self.warp.exception = Some(Exception::IllegalAddress);
+                let nearest = self.grid.memory.nearest(address);
+                return nearest.map_or_else(
+                    || format!("{front}, and nothing is allocated"),
+                    |(start, length)| {
+                        let end = start.saturating_add(length);
+                        format!(
+                            "{front}, which is in no allocation; the nearest one has the bytes \
+                             from {start:#x} to {end:#x}"
+                        )
+                    },
+                );
+            }
+            Place::Shared(..) => "shared memory of the CTA",
+            Place::Local(_) => "local memory of the thread",
+            Place::Constant(_) => return format!("{front}, among the kernel's parameters"),
+        };
+        self.warp.exception = Some(Exception::LaunchFailure);
+        format!("{front}, outside the {memory}")
+    }
 }
 
 /// Bytes of each lane, and whether they are a number with a sign.
@@ -257,14 +287,21 @@ fn width(line: &Line) -> (usize, bool) {
     found.unwrap_or((4, false))
 }
 
-fn aligned(mask: u32, addresses: &[u64; 32], bytes: usize) -> Result<(), String> {
-    let wrong = each(mask).find(|&lane| !addresses[lane].is_multiple_of(bytes as u64));
-    wrong.map_or(Ok(()), |lane| {
-        Err(format!("lane {lane}: the address {:#x} is no multiple of {bytes}", addresses[lane]))
-    })
-}
-
 impl Scope<'_> {
+    /// The device raises an exception where the address of a lane is no multiple of the bytes.
+    pub(super) fn aligned(
+        &mut self,
+        mask: u32,
+        places: &[u64; 32],
+        bytes: usize,
+    ) -> Result<(), String> {
+        let wrong = each(mask).find(|&lane| !places[lane].is_multiple_of(bytes as u64));
+        wrong.map_or(Ok(()), |lane| {
+            self.warp.exception = Some(Exception::MisalignedAddress);
+            Err(format!("lane {lane}: the address {:#x} is no multiple of {bytes}", places[lane]))
+        })
+    }
+
     /// Reads for all lanes of an access at once; none where each lane has to go alone.
     #[inline]
     fn read_all(&mut self, space: Space, access: &WarpAccess<'_>, into: &mut Words) -> Option<()> {
@@ -307,7 +344,7 @@ impl Scope<'_> {
         if access.is_some_and(|access| self.read_all(space, &access, value).is_some()) {
             return Ok(());
         }
-        aligned(mask, places, bytes)?;
+        self.aligned(mask, places, bytes)?;
         for lane in each(mask) {
             let mut raw = [0; 16];
             self.read(space, lane, places[lane], &mut raw[..bytes])?;
@@ -330,7 +367,7 @@ impl Scope<'_> {
         if access.is_some_and(|access| self.write_all(space, &access, value).is_some()) {
             return Ok(());
         }
-        aligned(mask, places, bytes)?;
+        self.aligned(mask, places, bytes)?;
         for lane in each(mask) {
             let mut raw = [0; 16];
             for (word, value) in raw.chunks_exact_mut(4).zip(value) {
@@ -424,6 +461,7 @@ fn copy(line: &Line) -> Result<Action, String> {
     Ok(Box::new(move |scope, mask| {
         let to = addresses(scope, to, Space::Shared);
         let from = addresses(scope, from, Space::Global);
+        scope.aligned(mask, &from, bytes)?;
         let reads = fills.map_or(u32::MAX, |fills| scope.holds(fills));
         for lane in each(mask) {
             let mut raw = [0; 16];
