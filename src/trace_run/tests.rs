@@ -7,7 +7,7 @@ use gpumodel_core::units::Dim3;
 use gpumodel_trace::{ConvertRequest, Filter, Recorder, Store};
 
 use crate::cubin::Module;
-use crate::execute::{Counts, HostMemory, LaunchRequest, Memory, TensorMap, run};
+use crate::execute::{Counts, HostMemory, LaunchRequest, Memory, Residency, TensorMap, run};
 use crate::sass::Code;
 
 const CUBIN: &[u8] = include_bytes!("../../tests/data/trace_run/kernels.cubin");
@@ -62,7 +62,7 @@ impl Place {
             stack_bytes: 1024,
             cooperative: 0,
             cluster: function.cluster.unwrap_or(Dim3::new(1, 1, 1)),
-            resident: 2,
+            residency: Residency { sms: 1, ctas: 2, ..Residency::default() },
             textures: &[],
             threads: self.threads,
         };

@@ -9,7 +9,7 @@ use gpumodel::core::isa::Launch;
 use gpumodel::core::units::Dim3;
 use gpumodel::trace::{Filter, Recorder};
 use gpumodel::trace_run::cubin::Module;
-use gpumodel::trace_run::execute::{HostMemory, LaunchRequest, run};
+use gpumodel::trace_run::execute::{HostMemory, LaunchRequest, Residency, run};
 use gpumodel::trace_run::sass::Code;
 
 const CUBIN: &[u8] = include_bytes!("../data/trace_run/kernels.cubin");
@@ -79,7 +79,7 @@ fn measure(bencher: Bencher<'_, '_>, kernel: &Kernel, records: bool) {
         cluster: Dim3::new(1, 1, 1),
         textures: &[],
         threads: 1,
-        resident: u64::from(CTAS),
+        residency: Residency { ctas: CTAS.into(), ..Residency::default() },
     };
     let counts = run(&request, &memory, None).unwrap();
     let folder = tempfile::tempdir().unwrap();

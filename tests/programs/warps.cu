@@ -1,4 +1,5 @@
-// Shuffles, votes, matches and reductions of parts of a warp; what memory an address is of.
+// Shuffles, votes, matches and reductions of parts of a warp; what memory an address is of,
+// and special registers.
 #include "check.h"
 __global__ void kernel(int *o) {
   int t = threadIdx.x, lane = t & 31;
@@ -24,6 +25,36 @@ __global__ void places(int *global, int *r, int n) {
   asm volatile("mov.u32 %0, %%total_smem_size;" : "=r"(bytes));
   r[t] = __isShared(one) + 2 * __isGlobal(one) + 4 * __isLocal(one) + 8 * (bytes >= 512) + *one * 0;
 }
+#define SPECIAL(name) \
+  __device__ unsigned name() { \
+    unsigned value; \
+    asm volatile("mov.u32 %0, %%" #name ";" : "=r"(value)); \
+    return value; \
+  }
+SPECIAL(nsmid)
+SPECIAL(smid)
+SPECIAL(dynamic_smem_size)
+SPECIAL(total_smem_size)
+__global__ void places_of_ctas(unsigned *r) {
+  __shared__ int kept[32];
+  kept[threadIdx.x] = more[threadIdx.x] = 1;
+  const unsigned all[] = {nsmid(), dynamic_smem_size(), total_smem_size(), smid()};
+  r[4 * blockIdx.x + threadIdx.x] = all[threadIdx.x] + kept[threadIdx.x] - more[threadIdx.x];
+}
+void special_registers() {
+  const int ctas = 7;
+  int sms;
+  cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
+  unsigned *r = device<unsigned>(nullptr, 4 * ctas);
+  places_of_ctas<<<ctas, 4, 640>>>(r);
+  unsigned *got = host(r, 4 * ctas);
+  for (int i = 0; i < ctas; i++) {
+    expect("SMs", i, int(got[4 * i]), sms, 0);
+    expect("dynamic", i, int(got[4 * i + 1]), 640, 0);
+    expect("shared", i, int(got[4 * i + 2]), 640 + 128, 0);
+    expect("SM", i, int(got[4 * i + 3]) < sms, true, 0);
+  }
+}
 int main() {
   int *o = device<int>(nullptr, 448);
   kernel<<<1, 64>>>(o);
@@ -44,5 +75,6 @@ int main() {
   places<<<1, 64, 512>>>(device<int>(nullptr, 64), w, 1);
   int *lies = host(w, 64);
   for (int t = 0; t < 64; t++) expect("place", t, lies[t], 8 + (1 << (t + 1) % 3), 0);
+  special_registers();
   return finish("warps");
 }

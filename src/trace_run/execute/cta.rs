@@ -38,6 +38,8 @@ pub(crate) struct CtaState {
     pub(crate) shared: Vec<u8>,
     pub(crate) barriers: [Arrived; CTA_BARRIERS],
     pub(crate) cluster: ClusterState,
+    /// Its SM, as the kernel sees it.
+    pub(crate) sm: u32,
     /// Where writes to global memory wait; none: they are done at once.
     pub(crate) buffer: Option<Buffer>,
 }
@@ -80,6 +82,7 @@ impl Cta {
             shared: vec![0; usize::try_from(launch.shared_bytes).unwrap_or(0)],
             barriers: [Arrived::default(); CTA_BARRIERS],
             cluster: ClusterState { rank: grid.rank(number), ..ClusterState::default() },
+            sm: grid.sm(number),
             buffer: None,
         };
         let position = launch.grid.position(number);

@@ -38,6 +38,10 @@ const GRID: usize = 0xc;
 const SHARED: usize = 0x18;
 const LOCAL: usize = 0x20;
 const STACK: usize = 0x28;
+const DYNAMIC_SHARED: usize = 0x2c;
+const GRID_ID: usize = 0x30;
+const SMS: usize = 0x10c;
+const SYSTEM_SHARED: usize = 0x114;
 /// Where the barrier of a cooperative launch lies: the halves of its address.
 const WORKSPACE: [usize; 2] = [0x8c, 0x90];
 /// The same from compute capability 9 on, where parameters begin here.
@@ -78,11 +82,24 @@ pub struct LaunchRequest<'a> {
     pub cluster: Dim3,
     /// Textures and surfaces, each at the number that is its handle.
     pub textures: &'a [Option<Texture>],
-    /// CTAs that the device holds at once; a CTA begins when fewer have begun and not ended.
-    /// Cooperative launches hold the whole grid.
-    pub resident: u64,
+    /// Its CTAs on the device.
+    pub residency: Residency,
     /// CTAs may run together on so many threads; results do not depend on it.
     pub threads: u64,
+}
+
+/// The CTAs of a launch on the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Residency {
+    /// SMs, which CTAs go to in turn.
+    pub sms: u32,
+    /// CTAs that the device holds at once; a CTA begins when fewer have begun and not ended.
+    /// Cooperative launches hold the whole grid.
+    pub ctas: u64,
+    /// Dynamic shared bytes of a CTA.
+    pub dynamic_shared: u32,
+    /// Those of its static shared bytes that are the system's.
+    pub system_shared: u32,
 }
 
 /// What all threads of a launch share.
@@ -97,6 +114,7 @@ pub struct Grid<'a> {
     pub(crate) vector: Vector,
     pub(crate) textures: &'a [Option<Texture>],
     cluster: Dim3,
+    sms: u32,
     /// Per warp of a CTA: the position of each thread.
     pub(crate) threads: Vec<[Lanes; 3]>,
     /// What warps that have ended leave for others.
@@ -130,6 +148,7 @@ impl<'a> Grid<'a> {
             vector: Vector::default(),
             textures: request.textures,
             cluster: request.cluster,
+            sms: request.residency.sms,
             threads: threads(launch.block),
             spare: Mutex::default(),
         };
@@ -139,7 +158,7 @@ impl<'a> Grid<'a> {
             }
         }
         grid.banks[3] = request.constants.to_vec();
-        grid.fill(request.parameters);
+        grid.fill(request);
         let place = request.cooperative.to_le_bytes();
         let late = function.parameter_base >= LATE_PARAMETERS;
         let [upper, lower] = if late { LATE_WORKSPACE } else { WORKSPACE };
@@ -151,11 +170,12 @@ impl<'a> Grid<'a> {
         grid
     }
 
-    fn fill(&mut self, parameters: &[u8]) {
+    fn fill(&mut self, request: &LaunchRequest<'_>) {
+        let parameters = request.parameters;
         let base = usize::try_from(self.function.parameter_base).unwrap_or(0);
         let (block, extent) = (<[u32; 3]>::from(self.launch.block), self.launch.grid);
         let bank = &mut self.banks[0];
-        bank.resize(bank.len().max(base + parameters.len()).max(WORKSPACE[1] + 4), 0);
+        bank.resize(bank.len().max(base + parameters.len()).max(SYSTEM_SHARED + 4), 0);
         for (index, size) in block.into_iter().enumerate() {
             bank[BLOCK + 4 * index..][..4].copy_from_slice(&size.to_le_bytes());
         }
@@ -165,7 +185,16 @@ impl<'a> Grid<'a> {
         bank[SHARED..][..8].copy_from_slice(&SHARED_WINDOW.to_le_bytes());
         bank[LOCAL..][..8].copy_from_slice(&LOCAL_WINDOW.to_le_bytes());
         let top = u32::try_from(self.local_bytes).unwrap_or(0);
-        bank[STACK..][..4].copy_from_slice(&top.to_le_bytes());
+        let words = [
+            (STACK, top),
+            (DYNAMIC_SHARED, request.residency.dynamic_shared),
+            (GRID_ID, self.launch.id),
+            (SMS, request.residency.sms),
+            (SYSTEM_SHARED, request.residency.system_shared),
+        ];
+        for (at, word) in words {
+            bank[at..][..4].copy_from_slice(&word.to_le_bytes());
+        }
         bank[base..][..parameters.len()].copy_from_slice(parameters);
     }
 
@@ -194,6 +223,11 @@ impl<'a> Grid<'a> {
         let (position, size) = (self.launch.grid.position(number), self.cluster);
         let [x, y, z] = [position.x % size.x, position.y % size.y, position.z % size.z];
         x + size.x * (y + size.y * z)
+    }
+
+    /// The SM of the CTA of that number: CTAs go to all of them in turn.
+    pub(crate) fn sm(&self, number: u64) -> u32 {
+        u32::try_from(number % u64::from(self.sms.max(1))).unwrap_or(0)
     }
 
     /// The CTAs of the cluster of that number, x fastest, by their number in it.
@@ -333,7 +367,7 @@ impl Run<'_, '_, '_> {
             begun = self.together(ctas, threads)?;
         }
         let slice = if cooperative { COOPERATIVE_SLICE } else { SLICE };
-        let most = usize::try_from(request.resident.max(1)).unwrap_or(usize::MAX);
+        let most = usize::try_from(request.residency.ctas.max(1)).unwrap_or(usize::MAX);
         loop {
             let cta = match () {
                 () if begun < ctas && self.live.len() < most => {

@@ -25,7 +25,7 @@ mod vector;
 mod warp;
 
 pub use access::{Readable, WarpAccess, Words, Writable};
-pub use grid::{Counts, Grid, LaunchRequest, WORKSPACE_BYTES, run};
+pub use grid::{Counts, Grid, LaunchRequest, Residency, WORKSPACE_BYTES, run};
 pub(crate) use lanes::{From, Lanes, Lanes64, Scope, Target, ZERO, each, high, low, mask_of, view};
 pub(crate) use memory::copy_bytes;
 pub(crate) use memory::{CONSTANT_BANK_BYTES, CONSTANT_WINDOW};

@@ -8,7 +8,7 @@ use gpumodel_core::isa::Launch;
 use gpumodel_core::units::Dim3;
 use gpumodel_trace_run::cubin::Function;
 use gpumodel_trace_run::execute::{
-    Counts, LOCAL_WINDOW, LaunchRequest, Memory, SHARED_WINDOW, WORKSPACE_BYTES, run,
+    Counts, LOCAL_WINDOW, LaunchRequest, Memory, Residency, SHARED_WINDOW, WORKSPACE_BYTES, run,
 };
 use gpumodel_trace_run::{Exception, Failure, RunError};
 
@@ -298,9 +298,14 @@ impl State {
     /// Static shared bytes of a CTA without those of the system, which the code of Hopper and
     /// later devices has in front.
     fn static_shared(&self, function: &Function) -> u64 {
+        u64::from(function.shared_bytes - self.system_shared(function))
+    }
+
+    /// Those of the system.
+    fn system_shared(&self, function: &Function) -> u32 {
         let device = &self.request.device;
         let front = if device.sm >= FIRST_WITH_CLUSTERS { device.reserved_shared_bytes } else { 0 };
-        u64::from(function.shared_bytes).saturating_sub(front)
+        u32::try_from(front).unwrap_or(u32::MAX).min(function.shared_bytes)
     }
 
     /// Dynamic shared bytes of a CTA at most.
@@ -325,22 +330,35 @@ impl State {
         fitting.into_iter().min().unwrap_or(0)
     }
 
-    /// The error of a launch of the kernel `function` of that address.
+    /// CTAs of a cluster of a launch of the kernel `function` of that address, or its error.
     fn check(
         &self,
         host: u64,
         function: &Function,
         configuration: Configuration,
         cooperative: bool,
-    ) -> u32 {
+    ) -> Result<Dim3, u32> {
         match configuration.check(function, self.most_shared(host, function)) {
             code::SUCCESS
                 if cooperative
                     && configuration.grid.count() > self.ctas_at_once(function, configuration) =>
             {
-                code::TOO_LARGE
+                Err(code::TOO_LARGE)
             }
-            checked => checked,
+            code::SUCCESS => {
+                configuration.cluster(function, cooperative).ok_or(code::INVALID_CONFIGURATION)
+            }
+            wrong => Err(wrong),
+        }
+    }
+
+    /// The CTAs of a launch on the device.
+    fn residency(&self, function: &Function, configuration: Configuration) -> Residency {
+        Residency {
+            sms: self.request.device.sms,
+            ctas: self.ctas_at_once(function, configuration),
+            dynamic_shared: u32::try_from(configuration.shared).unwrap_or(u32::MAX),
+            system_shared: self.system_shared(function),
         }
     }
 
@@ -369,17 +387,14 @@ impl State {
         let Some(function) = loaded.module.functions.iter().find(|one| one.name == name) else {
             return code::INVALID_FUNCTION;
         };
-        let checked = self.check(host, function, configuration, cooperative);
-        if checked != code::SUCCESS {
-            return checked;
-        }
-        let Some(cluster) = configuration.cluster(function, cooperative) else {
-            return code::INVALID_CONFIGURATION;
+        let cluster = match self.check(host, function, configuration, cooperative) {
+            Ok(cluster) => cluster,
+            Err(wrong) => return wrong,
         };
-        self.answer.launches += 1;
-        let launch = self.describe(name, function, loaded.sm, configuration);
         let place = if cooperative { workspace() } else { Some(0) };
         let Some(place) = place else { return code::OUT_OF_MEMORY };
+        self.answer.launches += 1;
+        let launch = self.describe(name, function, loaded.sm, configuration);
         let request = LaunchRequest {
             launch: &launch,
             code: &loaded.code,
@@ -390,7 +405,7 @@ impl State {
             cooperative: place,
             cluster,
             textures: &self.textures,
-            resident: self.ctas_at_once(function, configuration),
+            residency: self.residency(function, configuration),
             threads: self.threads(host),
         };
         let begun = Instant::now();

@@ -106,7 +106,8 @@ fn special(name: &str) -> Option<Special> {
         "SR_SWINLO" => |_| [low(SHARED_WINDOW); 32],
         "SR_SWINHI" => |_| [high(SHARED_WINDOW); 32],
         "SR_CgaCtaId" => |scope| [scope.cta.cluster.rank; 32],
-        "SRZ" | "SR_SMID" | "SR_VIRTUALSMID" | "SR_NVLINK" => |_| [0; 32],
+        "SR_SMID" | "SR_VIRTUALSMID" => |scope| [scope.cta.sm; 32],
+        "SRZ" | "SR_NVLINK" => |_| [0; 32],
         _ => return None,
     })
 }
