@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use gpumodel_core::memory_copy::{CopyDirection, MemoryCopy};
 
+use crate::graphs::{NodeKind, in_stream};
 use crate::memory::Kind;
 use crate::pointers::{copy, fill, get, number, pointer, put, put_at};
 use crate::state::{alive, code, memory, result, settled, state};
@@ -84,7 +85,15 @@ macro_rules! releases {
 releases! {
     cudaFree();
     cudaFreeHost();
-    cudaFreeAsync(*mut c_void);
+}
+
+/// What a graph frees it needs again at its next launch, so that it stays.
+#[unsafe(no_mangle)]
+extern "C" fn cudaFreeAsync(place: *mut c_void, stream: *const c_void) -> u32 {
+    if state().is_captured(number(stream)) {
+        return in_stream(stream, NodeKind::Free, |_| code::SUCCESS);
+    }
+    release(place)
 }
 
 #[unsafe(no_mangle)]
@@ -189,7 +198,10 @@ extern "C" fn cudaMemcpyAsync(
     _: c_int,
     stream: *const c_void,
 ) -> u32 {
-    transfer(to, from, bytes, Some(number(stream)))
+    let (to, from) = (number(to), number(from));
+    in_stream(stream, NodeKind::Copy, move |stream| {
+        transfer(pointer(to), pointer(from), bytes, Some(stream))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -202,7 +214,7 @@ extern "C" fn cudaMemcpy2D(
     height: usize,
     _: c_int,
 ) -> u32 {
-    copy_rows((to, to_pitch), (from, from_pitch), [width, height])
+    copy_rows((to, to_pitch), (from, from_pitch), [width, height], None)
 }
 
 /// Copies rows from one place to another, each with its pitch, and records it.
@@ -210,15 +222,16 @@ pub(crate) fn copy_rows(
     (to, to_pitch): (*mut c_void, usize),
     (from, from_pitch): (*const c_void, usize),
     [width, height]: [usize; 2],
+    stream: Option<u64>,
 ) -> u32 {
-    let ready = settled();
+    let ready = if stream.is_none() { settled() } else { alive() };
     if ready != code::SUCCESS {
         return ready;
     }
     for row in 0..height {
         copy(to.wrapping_byte_add(row * to_pitch), from.wrapping_byte_add(row * from_pitch), width);
     }
-    record(to, from, width * height, None);
+    record(to, from, width * height, stream);
     code::SUCCESS
 }
 
@@ -230,10 +243,14 @@ extern "C" fn cudaMemcpy2DAsync(
     from_pitch: usize,
     width: usize,
     height: usize,
-    kind: c_int,
-    _: *const c_void,
+    _: c_int,
+    stream: *const c_void,
 ) -> u32 {
-    cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind)
+    let (to, from) = (number(to), number(from));
+    in_stream(stream, NodeKind::Copy, move |stream| {
+        let (to, from) = ((pointer(to), to_pitch), (pointer(from).cast_const(), from_pitch));
+        copy_rows(to, from, [width, height], Some(stream))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -250,9 +267,10 @@ extern "C" fn cudaMemsetAsync(
     to: *mut c_void,
     value: c_int,
     bytes: usize,
-    _: *const c_void,
+    stream: *const c_void,
 ) -> u32 {
-    cudaMemset(to, value, bytes)
+    let to = number(to);
+    in_stream(stream, NodeKind::Fill, move |_| cudaMemset(pointer(to), value, bytes))
 }
 
 #[unsafe(no_mangle)]
@@ -263,10 +281,11 @@ extern "C" fn cudaMemset2D(
     width: usize,
     height: usize,
 ) -> u32 {
-    for row in 0..height {
+    let alive = alive();
+    for row in 0..if alive == code::SUCCESS { height } else { 0 } {
         fill(to.wrapping_byte_add(row * pitch), value.to_le_bytes()[0], width);
     }
-    code::SUCCESS
+    alive
 }
 
 #[unsafe(no_mangle)]
@@ -301,7 +320,8 @@ struct Extent {
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Rows {
-    place: *mut c_void,
+    /// An address; numbers may be kept for later.
+    place: u64,
     pitch: usize,
     width: usize,
     /// Rows of a plane.
@@ -312,7 +332,7 @@ struct Rows {
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct End {
-    array: *const c_void,
+    array: u64,
     /// In texels of an array, in bytes of linear memory.
     first: Extent,
     rows: Rows,
@@ -321,7 +341,7 @@ struct End {
 /// `cudaMemcpy3DParms`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Parameters {
+pub(crate) struct Parameters {
     from: End,
     to: End,
     /// Its width is in texels where an array takes part.
@@ -358,22 +378,22 @@ struct Planes {
 impl End {
     /// Bytes of a texel of the array, where it is one.
     fn texel(&self) -> Option<usize> {
-        let texels = *state().arrays.get(&number(self.array))?;
+        let texels = *state().arrays.get(&self.array)?;
         usize::try_from(texels.bytes()).ok()
     }
 
     /// Its planes; none when `bytes` of a row, rows and planes do not fit in it.
     fn planes(&self, [bytes, height, depth]: [usize; 3]) -> Option<Planes> {
         let Extent { width: left, height: top, depth: front } = self.first;
-        if self.array.is_null() {
+        if self.array == 0 {
             let Rows { place, pitch, height: rows, .. } = self.rows;
             let plane = pitch.checked_mul(rows.max(height))?;
-            (!place.is_null()).then_some(())?;
+            (place != 0).then_some(())?;
             let before = front.checked_mul(plane)?.checked_add(top.checked_mul(pitch)?)?;
-            let first = place.wrapping_byte_add(before.checked_add(left)?);
+            let first = pointer(place).wrapping_byte_add(before.checked_add(left)?);
             return Some(Planes { first, pitch, plane });
         }
-        let texels = *state().arrays.get(&number(self.array))?;
+        let texels = *state().arrays.get(&self.array)?;
         let size = |count: u64| usize::try_from(count.max(1)).unwrap_or(usize::MAX);
         let [row, rows] = [size(texels.width * texels.bytes()), size(texels.height)];
         let left = left.checked_mul(size(texels.bytes()))?;
@@ -391,9 +411,19 @@ impl End {
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaMemcpy3D(parameters: *const c_void) -> u32 {
-    let Some(one) = get(parameters.cast::<Parameters>()) else {
-        return result(code::INVALID_VALUE);
-    };
+    match volume(parameters) {
+        Some(one) => copy_volume(&one, None),
+        None => result(code::INVALID_VALUE),
+    }
+}
+
+/// The parameters of a copy of a volume; none for a null pointer.
+pub(crate) fn volume(parameters: *const c_void) -> Option<Parameters> {
+    get(parameters.cast::<Parameters>())
+}
+
+/// Copies a volume, and records it.
+pub(crate) fn copy_volume(one: &Parameters, stream: Option<u64>) -> u32 {
     let Extent { width, height, depth } = one.extent;
     let texel = one.from.texel().or_else(|| one.to.texel()).unwrap_or(1);
     let size = [width.saturating_mul(texel), height, depth];
@@ -403,14 +433,23 @@ extern "C" fn cudaMemcpy3D(parameters: *const c_void) -> u32 {
     for plane in 0..depth {
         let to_place = to.first.wrapping_byte_add(plane * to.plane);
         let from_place = from.first.wrapping_byte_add(plane * from.plane);
-        copy_rows((to_place, to.pitch), (from_place.cast_const(), from.pitch), [size[0], height]);
+        let (to, from) = ((to_place, to.pitch), (from_place.cast_const(), from.pitch));
+        let done = copy_rows(to, from, [size[0], height], stream);
+        if done != code::SUCCESS {
+            return done;
+        }
     }
     code::SUCCESS
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cudaMemcpy3DAsync(parameters: *const c_void, _: *const c_void) -> u32 {
-    cudaMemcpy3D(parameters)
+extern "C" fn cudaMemcpy3DAsync(parameters: *const c_void, stream: *const c_void) -> u32 {
+    match volume(parameters) {
+        Some(one) => {
+            in_stream(stream, NodeKind::Copy, move |stream| copy_volume(&one, Some(stream)))
+        }
+        None => result(code::INVALID_VALUE),
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -420,9 +459,12 @@ extern "C" fn cudaMemset2DAsync(
     value: c_int,
     width: usize,
     height: usize,
-    _: *const c_void,
+    stream: *const c_void,
 ) -> u32 {
-    cudaMemset2D(to, pitch, value, width, height)
+    let to = number(to);
+    in_stream(stream, NodeKind::Fill, move |_| {
+        cudaMemset2D(pointer(to), pitch, value, width, height)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -430,7 +472,9 @@ extern "C" fn cudaMalloc3D(rows: *mut c_void, extent: Extent) -> u32 {
     let Extent { width, height, depth } = extent;
     let (mut place, mut pitch) = (std::ptr::null_mut(), 0);
     let done = cudaMallocPitch(&raw mut place, &raw mut pitch, width, height.saturating_mul(depth));
-    if done == code::SUCCESS && !put(rows.cast::<Rows>(), Rows { place, pitch, width, height }) {
+    if done == code::SUCCESS
+        && !put(rows.cast::<Rows>(), Rows { place: number(place), pitch, width, height })
+    {
         return result(code::INVALID_VALUE);
     }
     done
@@ -440,15 +484,20 @@ extern "C" fn cudaMalloc3D(rows: *mut c_void, extent: Extent) -> u32 {
 extern "C" fn cudaMemset3D(rows: Rows, value: c_int, extent: Extent) -> u32 {
     let plane = rows.pitch.saturating_mul(rows.height);
     (0..extent.depth).fold(code::SUCCESS, |done, depth| {
-        let place = rows.place.wrapping_byte_add(depth.wrapping_mul(plane));
+        let place = pointer(rows.place).wrapping_byte_add(depth.wrapping_mul(plane));
         let plane = cudaMemset2D(place, rows.pitch, value, extent.width, extent.height);
         if done == code::SUCCESS { plane } else { done }
     })
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cudaMemset3DAsync(rows: Rows, value: c_int, extent: Extent, _: *const c_void) -> u32 {
-    cudaMemset3D(rows, value, extent)
+extern "C" fn cudaMemset3DAsync(
+    rows: Rows,
+    value: c_int,
+    extent: Extent,
+    stream: *const c_void,
+) -> u32 {
+    in_stream(stream, NodeKind::Fill, move |_| cudaMemset3D(rows, value, extent))
 }
 
 #[unsafe(no_mangle)]
@@ -475,7 +524,7 @@ extern "C" fn cudaMemcpyPeerAsync(
     stream: *const c_void,
 ) -> u32 {
     match (to_device, from_device) {
-        (0, 0) => transfer(to, from, bytes, Some(number(stream))),
+        (0, 0) => cudaMemcpyAsync(to, from, bytes, 0, stream),
         _ => result(code::INVALID_DEVICE),
     }
 }
@@ -534,38 +583,30 @@ pub(crate) fn per_thread(stream: *const c_void) -> *const c_void {
     if stream.is_null() { pointer(2).cast_const() } else { stream }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn cudaMemcpyAsync_ptsz(
-    to: *mut c_void,
-    from: *const c_void,
-    bytes: usize,
-    kind: c_int,
-    stream: *const c_void,
-) -> u32 {
-    cudaMemcpyAsync(to, from, bytes, kind, per_thread(stream))
+stream_twins! {
+    cudaMemcpyAsync_ptsz = cudaMemcpyAsync(a: *mut c_void, b: *const c_void, c: usize, d: c_int);
+    cudaMemsetAsync_ptsz = cudaMemsetAsync(a: *mut c_void, b: c_int, c: usize);
+    cudaMemset2DAsync_ptsz = cudaMemset2DAsync(
+        a: *mut c_void, b: usize, c: c_int, d: usize, e: usize
+    );
+    cudaMemset3DAsync_ptsz = cudaMemset3DAsync(a: Rows, b: c_int, c: Extent);
+    cudaMemcpy2DAsync_ptsz = cudaMemcpy2DAsync(
+        a: *mut c_void, b: usize, c: *const c_void, d: usize, e: usize, f: usize, g: c_int
+    );
+    cudaMemcpy3DAsync_ptsz = cudaMemcpy3DAsync(a: *const c_void);
+    cudaFreeAsync_ptsz = cudaFreeAsync(a: *mut c_void);
 }
 
 twins! {
     cudaMemcpy_ptds = cudaMemcpy(a: *mut c_void, b: *const c_void, c: usize, d: c_int);
     cudaMemset_ptds = cudaMemset(a: *mut c_void, b: c_int, c: usize);
-    cudaMemsetAsync_ptsz = cudaMemsetAsync(a: *mut c_void, b: c_int, c: usize, d: *const c_void);
     cudaMemset2D_ptds = cudaMemset2D(a: *mut c_void, b: usize, c: c_int, d: usize, e: usize);
-    cudaMemset2DAsync_ptsz = cudaMemset2DAsync(
-        a: *mut c_void, b: usize, c: c_int, d: usize, e: usize, f: *const c_void
-    );
     cudaMemset3D_ptds = cudaMemset3D(a: Rows, b: c_int, c: Extent);
-    cudaMemset3DAsync_ptsz = cudaMemset3DAsync(a: Rows, b: c_int, c: Extent, d: *const c_void);
     cudaMemcpy2D_ptds = cudaMemcpy2D(
         a: *mut c_void, b: usize, c: *const c_void, d: usize, e: usize, f: usize, g: c_int
     );
-    cudaMemcpy2DAsync_ptsz = cudaMemcpy2DAsync(
-        a: *mut c_void, b: usize, c: *const c_void, d: usize, e: usize, f: usize, g: c_int,
-        h: *const c_void
-    );
     cudaMemcpy3D_ptds = cudaMemcpy3D(a: *const c_void);
-    cudaMemcpy3DAsync_ptsz = cudaMemcpy3DAsync(a: *const c_void, b: *const c_void);
     cudaMallocAsync_ptsz = cudaMallocAsync(a: *mut *mut c_void, b: usize, c: *mut c_void);
-    cudaFreeAsync_ptsz = cudaFreeAsync(a: *mut c_void, b: *mut c_void);
     cudaMallocFromPoolAsync_ptsz = cudaMallocFromPoolAsync(
         a: *mut *mut c_void, b: usize, c: *mut c_void, d: *mut c_void
     );

@@ -409,6 +409,7 @@ const ERRORS: &[(u32, &CStr, &CStr)] = &[
     (301, c"cudaErrorFileNotFound", c"file not found"),
     (304, c"cudaErrorOperatingSystem", c"OS call failed or operation not supported on this OS"),
     (400, c"cudaErrorInvalidResourceHandle", c"invalid resource handle"),
+    (401, c"cudaErrorIllegalState", c"the operation cannot be performed in the present state"),
     (500, c"cudaErrorSymbolNotFound", c"named symbol not found"),
     (600, c"cudaErrorNotReady", c"device not ready"),
     (700, c"cudaErrorIllegalAddress", c"an illegal memory access was encountered"),
@@ -445,6 +446,19 @@ const ERRORS: &[(u32, &CStr, &CStr)] = &[
         900,
         c"cudaErrorStreamCaptureUnsupported",
         c"operation not permitted when stream is capturing",
+    ),
+    (
+        901,
+        c"cudaErrorStreamCaptureInvalidated",
+        c"operation failed due to a previous error during capture",
+    ),
+    (903, c"cudaErrorStreamCaptureUnmatched", c"capture was not initiated in this stream"),
+    (904, c"cudaErrorStreamCaptureUnjoined", c"capturing stream has unjoined work"),
+    (
+        910,
+        c"cudaErrorGraphExecUpdateFailure",
+        c"the graph update was not performed because it included changes which violated \
+          constraints specific to instantiated graph update",
     ),
     (912, c"cudaErrorInvalidClusterSize", c"cluster misconfiguration"),
     (999, c"cudaErrorUnknown", c"unknown error"),

@@ -2,8 +2,10 @@
 
 use std::ffi::{c_int, c_void};
 
+use crate::copies::per_thread;
+use crate::graphs::{NodeKind, in_stream};
 use crate::pointers::{get, number, pointer, put};
-use crate::state::{alive, code, handle, memory, settled, state};
+use crate::state::{alive, code, handle, memory, result, settled, state};
 
 /// A stream that waits for none (`cudaStreamNonBlocking`).
 const NON_BLOCKING: u32 = 1;
@@ -52,8 +54,7 @@ nothing! {
 }
 
 nothing! {
-    alive() => cudaStreamQuery cudaStreamWaitEvent cudaEventQuery cudaInitDevice
-    cudaStreamQuery_ptsz cudaStreamWaitEvent_ptsz
+    alive() => cudaStreamQuery cudaEventQuery cudaInitDevice cudaStreamQuery_ptsz
 }
 
 nothing! {
@@ -97,10 +98,47 @@ extern "C" fn cudaEventCreateWithFlags(place: *mut *mut c_void, _: u32) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cudaEventRecord(event: *mut c_void, _: *mut c_void) -> u32 {
+extern "C" fn cudaEventRecord(event: *mut c_void, stream: *mut c_void) -> u32 {
+    if state().record_captured(number(event), number(stream)) {
+        return code::SUCCESS;
+    }
+    record_event(number(event))
+}
+
+/// Records an event now.
+pub(crate) fn record_event(event: u64) -> u32 {
     let now = state().answer.instructions;
-    put(event.cast::<Moment>(), now);
+    put(pointer(event).cast::<Moment>(), now);
     code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamWaitEvent(stream: *const c_void, event: *const c_void, _: u32) -> u32 {
+    state().wait_captured(number(stream), number(event));
+    alive()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaStreamWaitEvent_ptsz(
+    stream: *const c_void,
+    event: *const c_void,
+    flags: u32,
+) -> u32 {
+    cudaStreamWaitEvent(per_thread(stream), event, flags)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventRecord_ptsz(event: *mut c_void, stream: *mut c_void) -> u32 {
+    cudaEventRecord(event, per_thread(stream).cast_mut())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaEventRecordWithFlags_ptsz(
+    event: *mut c_void,
+    stream: *mut c_void,
+    _: u32,
+) -> u32 {
+    cudaEventRecord_ptsz(event, stream)
 }
 
 #[unsafe(no_mangle)]
@@ -135,18 +173,33 @@ extern "C" fn cudaEventElapsedTime_v2(
 }
 
 /// A function of the program that a stream calls.
-type HostFunction = extern "C" fn(*mut c_void);
+pub(crate) type HostFunction = extern "C" fn(*mut c_void);
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaLaunchHostFunc(
-    _: *mut c_void,
+    stream: *mut c_void,
     function: Option<HostFunction>,
     data: *mut c_void,
 ) -> u32 {
     let Some(function) = function else { return code::INVALID_VALUE };
+    let data = number(data);
+    in_stream(stream, NodeKind::Host, move |_| call_host(function, data))
+}
+
+/// Calls a function of the program.
+pub(crate) fn call_host(function: HostFunction, data: u64) -> u32 {
     memory().flush();
-    function(data);
+    function(pointer(data));
     code::SUCCESS
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaLaunchHostFunc_ptsz(
+    stream: *mut c_void,
+    function: Option<HostFunction>,
+    data: *mut c_void,
+) -> u32 {
+    cudaLaunchHostFunc(per_thread(stream).cast_mut(), function, data)
 }
 
 /// A callback of a stream.
@@ -160,6 +213,9 @@ extern "C" fn cudaStreamAddCallback(
     _: u32,
 ) -> u32 {
     let Some(function) = function else { return code::INVALID_VALUE };
+    if state().is_captured(number(stream)) {
+        return result(code::CAPTURE_UNSUPPORTED);
+    }
     function(stream, settled(), data);
     code::SUCCESS
 }
@@ -195,26 +251,11 @@ extern "C" fn cudaStreamGetDevice(_: *const c_void, device: *mut c_int) -> u32 {
     code::SUCCESS
 }
 
-/// No stream is captured: graphs are not supported.
-#[unsafe(no_mangle)]
-extern "C" fn cudaStreamIsCapturing(_: *const c_void, status: *mut u32) -> u32 {
-    put(status, 0);
-    code::SUCCESS
-}
-
 twins! {
     cudaStreamGetPriority_ptsz = cudaStreamGetPriority(a: *const c_void, b: *mut c_int);
     cudaStreamGetFlags_ptsz = cudaStreamGetFlags(a: *const c_void, b: *mut u32);
     cudaStreamGetId_ptsz = cudaStreamGetId(a: *const c_void, b: *mut u64);
     cudaStreamGetDevice_ptsz = cudaStreamGetDevice(a: *const c_void, b: *mut c_int);
-    cudaStreamIsCapturing_ptsz = cudaStreamIsCapturing(a: *const c_void, b: *mut u32);
-    cudaEventRecord_ptsz = cudaEventRecord(a: *mut c_void, b: *mut c_void);
-    cudaEventRecordWithFlags_ptsz = cudaEventRecordWithFlags(
-        a: *mut c_void, b: *mut c_void, c: u32
-    );
-    cudaLaunchHostFunc_ptsz = cudaLaunchHostFunc(
-        a: *mut c_void, b: Option<HostFunction>, c: *mut c_void
-    );
     cudaStreamAddCallback_ptsz = cudaStreamAddCallback(
         a: *mut c_void, b: Option<Callback>, c: *mut c_void, d: u32
     );

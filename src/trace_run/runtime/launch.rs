@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Instant;
 
 use gpumodel_core::isa::Launch;
@@ -13,7 +14,9 @@ use gpumodel_trace_run::execute::{
 use gpumodel_trace_run::{Exception, Failure, RunError};
 
 use crate::copies::per_thread;
-use crate::device::{FIRST_WITH_CLUSTERS, USUAL_SHARED, most_shared};
+use crate::device::most_shared;
+use crate::graphs::{NodeKind, Work};
+use crate::occupancy::most_threads;
 use crate::pointers::{bytes, get, number, pointer, put, put_at};
 use crate::state::{Configuration, State, code, fail, memory, result, settled, state};
 
@@ -171,11 +174,67 @@ fn launch(
         return alive;
     }
     let mut state = state();
-    let value = state.launch(number(function), configuration, parameters, cooperative);
+    let stream = configuration.stream;
+    let value = match state.prepare(number(function), configuration, parameters, cooperative) {
+        Ok(call) if state.is_captured(stream) => {
+            state.capture(stream, NodeKind::Kernel, call.work())
+        }
+        Ok(call) => state.launch(&call),
+        Err(wrong) => wrong,
+    };
     if value != code::SUCCESS {
         state.last_error = value;
     }
     value
+}
+
+/// A launch that the program asked for.
+#[derive(Clone, Debug)]
+struct KernelCall {
+    host: u64,
+    configuration: Configuration,
+    /// As they lie in constant bank 0.
+    parameters: Vec<u8>,
+    cooperative: bool,
+}
+
+impl KernelCall {
+    /// The same as the work of a node of a graph.
+    fn work(self) -> Work {
+        Arc::new(move |stream| {
+            let alive = settled();
+            if alive != code::SUCCESS {
+                return alive;
+            }
+            let configuration = Configuration { stream, ..self.configuration };
+            state().launch(&Self { configuration, ..self.clone() })
+        })
+    }
+}
+
+/// `cudaKernelNodeParams`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct KernelParameters {
+    function: *const c_void,
+    grid: Extent,
+    block: Extent,
+    shared: u32,
+    parameters: *const *const c_void,
+    /// Parameters in another form.
+    packed: *const *const c_void,
+}
+
+/// The work of a kernel node.
+pub(crate) fn kernel_work(parameters: *const c_void) -> Result<Work, u32> {
+    let one = get(parameters.cast::<KernelParameters>()).ok_or(code::INVALID_VALUE)?;
+    if !one.packed.is_null() {
+        return Err(code::NOT_SUPPORTED);
+    }
+    let (grid, block, shared) = (one.grid.into(), one.block.into(), one.shared as usize);
+    let configuration = Configuration { grid, block, shared, stream: 0, cluster: None };
+    let call = state().prepare(number(one.function), configuration, one.parameters, false)?;
+    Ok(call.work())
 }
 
 /// Most CTAs of a cluster (CUDA C++ Programming Guide, thread block clusters: 8, or 16 where the
@@ -184,34 +243,9 @@ const MOST_IN_CLUSTER: u64 = 16;
 
 /// Threads of a CTA at most, in all and in each direction, and CTAs of a grid in each direction
 /// (CUDA C++ Programming Guide, technical specifications of all compute capabilities).
-const MOST_THREADS: u32 = 1024;
+pub(crate) const MOST_THREADS: u32 = 1024;
 const MOST_BLOCK: [u32; 3] = [1024, 1024, 64];
 const MOST_GRID: [u32; 3] = [u32::MAX >> 1, 65535, 65535];
-/// Registers of a CTA at most, and in what portions a warp gets them.
-const MOST_REGISTERS: u64 = 1 << 16;
-const REGISTER_UNIT: u64 = 256;
-/// Parts of an SM, each with its own registers.
-const PARTITIONS: u64 = 4;
-/// The same of shared memory.
-const SHARED_UNIT: u64 = 128;
-
-/// Registers of a warp of a kernel.
-fn warp_registers(function: &Function) -> u64 {
-    (u64::from(function.registers.max(1)) * 32).next_multiple_of(REGISTER_UNIT)
-}
-
-/// Registers of so many threads of a kernel.
-fn registers(function: &Function, threads: u64) -> u64 {
-    threads.div_ceil(32) * warp_registers(function)
-}
-
-/// Threads of a CTA of the kernel at most.
-fn most_threads(function: &Function) -> u32 {
-    let fits = |threads: &u32| registers(function, (*threads).into()) <= MOST_REGISTERS;
-    let fitting = (1..=MOST_THREADS / 32).rev().map(|warps| 32 * warps).find(fits).unwrap_or(32);
-    function.most_threads.unwrap_or(MOST_THREADS).min(fitting)
-}
-
 impl Configuration {
     /// The error of a launch of `function`, whose dynamic shared bytes may be `most_shared`.
     fn check(self, function: &Function, most_shared: u64) -> u32 {
@@ -289,45 +323,10 @@ impl State {
     }
 
     /// The kernel of that address.
-    fn function(&mut self, host: u64) -> Option<Function> {
+    pub(crate) fn function(&mut self, host: u64) -> Option<Function> {
         let (module, name) = self.functions.get(&host).cloned()?;
         let loaded = self.load(module);
         loaded.module.functions.iter().find(|one| one.name == name).cloned()
-    }
-
-    /// Static shared bytes of a CTA without those of the system, which the code of Hopper and
-    /// later devices has in front.
-    fn static_shared(&self, function: &Function) -> u64 {
-        u64::from(function.shared_bytes - self.system_shared(function))
-    }
-
-    /// Those of the system.
-    fn system_shared(&self, function: &Function) -> u32 {
-        let device = &self.request.device;
-        let front = if device.sm >= FIRST_WITH_CLUSTERS { device.reserved_shared_bytes } else { 0 };
-        u32::try_from(front).unwrap_or(u32::MAX).min(function.shared_bytes)
-    }
-
-    /// Dynamic shared bytes of a CTA at most.
-    fn most_shared(&self, host: u64, function: &Function) -> u64 {
-        let usual = USUAL_SHARED.saturating_sub(self.static_shared(function));
-        self.shared_limits.get(&host).copied().unwrap_or(0).max(usual)
-    }
-
-    /// CTAs of so many threads that an SM holds.
-    fn ctas_per_sm(&self, function: &Function, threads: u64, shared: u64) -> u64 {
-        let device = &self.request.device;
-        let shared = self.static_shared(function) + shared + device.reserved_shared_bytes;
-        // A warp has its registers in one part of the SM (`cuda_occupancy.h`).
-        let part = u64::from(device.registers_per_sm) / PARTITIONS;
-        let warps = PARTITIONS * (part / warp_registers(function));
-        let fitting = [
-            u64::from(device.threads_per_sm) / threads.next_multiple_of(32).max(32),
-            warps / threads.div_ceil(32).max(1),
-            device.shared_bytes_per_sm / shared.next_multiple_of(SHARED_UNIT).max(SHARED_UNIT),
-            device.ctas_per_sm.into(),
-        ];
-        fitting.into_iter().min().unwrap_or(0)
     }
 
     /// CTAs of a cluster of a launch of the kernel `function` of that address, or its error.
@@ -362,24 +361,27 @@ impl State {
         }
     }
 
-    /// CTAs of a launch that the device holds.
-    fn ctas_at_once(&self, function: &Function, configuration: Configuration) -> u64 {
-        let (threads, shared) = (configuration.block.count(), configuration.shared as u64);
-        u64::from(self.request.device.sms) * self.ctas_per_sm(function, threads, shared)
-    }
-
     /// Threads for the kernel of that address: one where its CTAs depended on each other.
     fn threads(&self, host: u64) -> u64 {
         if self.alone.contains(&host) { 1 } else { rayon::current_num_threads() as u64 }
     }
 
-    fn launch(
+    /// A launch of the kernel of that address, or its error.
+    fn prepare(
         &mut self,
         host: u64,
         configuration: Configuration,
         parameters: *const *const c_void,
         cooperative: bool,
-    ) -> u32 {
+    ) -> Result<KernelCall, u32> {
+        let function = self.function(host).ok_or(code::INVALID_FUNCTION)?;
+        self.check(host, &function, configuration, cooperative)?;
+        let parameters = gather(&function, parameters);
+        Ok(KernelCall { host, configuration, parameters, cooperative })
+    }
+
+    fn launch(&mut self, call: &KernelCall) -> u32 {
+        let KernelCall { host, configuration, cooperative, .. } = *call;
         let Some((number, name)) = self.functions.get(&host).cloned() else {
             return code::INVALID_FUNCTION;
         };
@@ -399,7 +401,7 @@ impl State {
             launch: &launch,
             code: &loaded.code,
             function,
-            parameters: &gather(function, parameters),
+            parameters: &call.parameters,
             constants: &self.modules[number].constants,
             stack_bytes: self.stack_bytes,
             cooperative: place,
@@ -521,72 +523,6 @@ fn set_shared(host: u64, bytes: c_int) -> u32 {
         }
         _ => code::INVALID_VALUE,
     }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-    count: *mut c_int,
-    function: *const c_void,
-    block: c_int,
-    shared: usize,
-) -> u32 {
-    match fitting_ctas(number(function), block, shared) {
-        Ok(fitting) => {
-            put(count, c_int::try_from(fitting).unwrap_or(0));
-            code::SUCCESS
-        }
-        Err(error) => result(error),
-    }
-}
-
-/// CTAs of so many threads of the kernel `host` that an SM holds, or the error.
-fn fitting_ctas(host: u64, block: c_int, shared: usize) -> Result<u64, u32> {
-    let mut state = state();
-    let function = state.function(host).ok_or(code::INVALID_FUNCTION)?;
-    let block = u64::try_from(block).map_err(|_| code::INVALID_VALUE)?;
-    Ok(state.ctas_per_sm(&function, block, shared as u64))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    count: *mut c_int,
-    function: *const c_void,
-    block: c_int,
-    shared: usize,
-    _: u32,
-) -> u32 {
-    cudaOccupancyMaxActiveBlocksPerMultiprocessor(count, function, block, shared)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(
-    bytes: *mut usize,
-    function: *const c_void,
-    ctas: c_int,
-    block: c_int,
-) -> u32 {
-    match available_shared(number(function), ctas, block) {
-        Ok(available) => {
-            put(bytes, usize::try_from(available).unwrap_or(0));
-            code::SUCCESS
-        }
-        Err(error) => result(error),
-    }
-}
-
-/// Dynamic shared bytes of a CTA when an SM holds so many of the kernel `host`, or the error.
-fn available_shared(host: u64, ctas: c_int, block: c_int) -> Result<u64, u32> {
-    let mut state = state();
-    let function = state.function(host).ok_or(code::INVALID_FUNCTION)?;
-    let ctas = u64::try_from(ctas).map_err(|_| code::INVALID_VALUE)?;
-    let block = u64::try_from(block).map_err(|_| code::INVALID_VALUE)?;
-    if ctas == 0 || ctas > state.ctas_per_sm(&function, block, 0) {
-        return Err(code::INVALID_VALUE);
-    }
-    let device = &state.request.device;
-    let each = device.shared_bytes_per_sm / ctas / SHARED_UNIT * SHARED_UNIT;
-    let taken = device.reserved_shared_bytes + state.static_shared(&function);
-    Ok(each.saturating_sub(taken))
 }
 
 /// A function's handle is its address.

@@ -17,11 +17,24 @@ macro_rules! twins {
     )*};
 }
 
+/// The same of functions whose last argument is a stream: there the default one is the thread's.
+macro_rules! stream_twins {
+    ($($twin:ident = $name:ident($($argument:ident: $kind:ty),*);)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $twin($($argument: $kind,)* stream: *const std::ffi::c_void) -> u32 {
+            $name($($argument,)* crate::copies::per_thread(stream))
+        }
+    )*};
+}
+
 mod copies;
 mod device;
 mod events;
+mod graph_nodes;
+mod graphs;
 mod launch;
 mod memory;
+mod occupancy;
 mod pointers;
 mod registration;
 mod state;

@@ -11,6 +11,7 @@ use gpumodel_trace_run::execute::{Texels, Texture};
 use gpumodel_trace_run::request::{Answer, Request, VARIABLE};
 use gpumodel_trace_run::sass::Code;
 
+use crate::graphs::Graphs;
 use crate::memory::DeviceMemory;
 
 /// Results of functions, as `cudaError_t`.
@@ -30,6 +31,12 @@ pub(crate) mod code {
     pub(crate) const INVALID_DEVICE: u32 = 101;
     pub(crate) const PEER_NOT_ENABLED: u32 = 705;
     pub(crate) const NOT_SUPPORTED: u32 = 801;
+    pub(crate) const ILLEGAL_STATE: u32 = 401;
+    pub(crate) const CAPTURE_UNSUPPORTED: u32 = 900;
+    pub(crate) const CAPTURE_INVALIDATED: u32 = 901;
+    pub(crate) const CAPTURE_UNMATCHED: u32 = 903;
+    pub(crate) const CAPTURE_UNJOINED: u32 = 904;
+    pub(crate) const UPDATE_FAILURE: u32 = 910;
 }
 
 /// A module that is read when something of it is used.
@@ -88,6 +95,7 @@ pub(crate) struct State {
     pub(crate) priorities: HashMap<u64, i32>,
     /// Streams that do not wait for the default one.
     pub(crate) apart: BTreeSet<u64>,
+    pub(crate) graphs: Graphs,
     pub(crate) last_error: u32,
     /// The error of a kernel that failed: all later calls return it.
     pub(crate) failed: u32,
@@ -138,6 +146,7 @@ fn begin() -> State {
         handle: 16,
         priorities: HashMap::new(),
         apart: BTreeSet::new(),
+        graphs: Graphs::default(),
         last_error: code::SUCCESS,
         failed: code::SUCCESS,
         process: std::process::id(),
@@ -219,7 +228,5 @@ pub(crate) fn settled() -> u32 {
 
 /// A new number for a stream or an event.
 pub(crate) fn handle() -> u64 {
-    let mut state = state();
-    state.handle += 16;
-    state.handle
+    state().new_handle()
 }

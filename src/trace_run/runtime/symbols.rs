@@ -4,7 +4,8 @@ use std::ffi::{c_int, c_void};
 
 use gpumodel_trace_run::execute::constant_address;
 
-use crate::copies::{per_thread, record_to, transfer};
+use crate::copies::{record_to, transfer};
+use crate::graphs::{NodeKind, in_stream};
 use crate::pointers::{bytes, copy, number, pointer, put};
 use crate::state::{State, alive, code, memory, result, settled, state};
 
@@ -33,7 +34,7 @@ fn outside(offset: usize, count: usize, size: u64) -> bool {
 }
 
 /// Copies so many bytes to a place in a variable, and records it.
-fn to_symbol(
+pub(crate) fn to_symbol(
     symbol: *const c_void,
     from: *const c_void,
     [count, offset]: [usize; 2],
@@ -84,7 +85,10 @@ extern "C" fn cudaMemcpyToSymbolAsync(
     _: c_int,
     stream: *const c_void,
 ) -> u32 {
-    to_symbol(symbol, from, [count, offset], Some(number(stream)))
+    let (symbol, from) = (number(symbol), number(from));
+    in_stream(stream, NodeKind::Copy, move |stream| {
+        to_symbol(pointer(symbol), pointer(from), [count, offset], Some(stream))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -94,6 +98,15 @@ extern "C" fn cudaMemcpyFromSymbol(
     count: usize,
     offset: usize,
     _: c_int,
+) -> u32 {
+    from_symbol(to, symbol, [count, offset])
+}
+
+/// Copies so many bytes from a place in a variable.
+pub(crate) fn from_symbol(
+    to: *mut c_void,
+    symbol: *const c_void,
+    [count, offset]: [usize; 2],
 ) -> u32 {
     let place = state().place(symbol);
     match place {
@@ -119,10 +132,13 @@ extern "C" fn cudaMemcpyFromSymbolAsync(
     symbol: *const c_void,
     count: usize,
     offset: usize,
-    kind: c_int,
-    _: *const c_void,
+    _: c_int,
+    stream: *const c_void,
 ) -> u32 {
-    cudaMemcpyFromSymbol(to, symbol, count, offset, kind)
+    let (to, symbol) = (number(to), number(symbol));
+    in_stream(stream, NodeKind::Copy, move |_| {
+        from_symbol(pointer(to), pointer(symbol), [count, offset])
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -149,16 +165,13 @@ extern "C" fn cudaGetSymbolSize(to: *mut usize, symbol: *const c_void) -> u32 {
     code::SUCCESS
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn cudaMemcpyToSymbolAsync_ptsz(
-    symbol: *const c_void,
-    from: *const c_void,
-    count: usize,
-    offset: usize,
-    kind: c_int,
-    stream: *const c_void,
-) -> u32 {
-    cudaMemcpyToSymbolAsync(symbol, from, count, offset, kind, per_thread(stream))
+stream_twins! {
+    cudaMemcpyToSymbolAsync_ptsz = cudaMemcpyToSymbolAsync(
+        a: *const c_void, b: *const c_void, c: usize, d: usize, e: c_int
+    );
+    cudaMemcpyFromSymbolAsync_ptsz = cudaMemcpyFromSymbolAsync(
+        a: *mut c_void, b: *const c_void, c: usize, d: usize, e: c_int
+    );
 }
 
 twins! {
@@ -167,8 +180,5 @@ twins! {
     );
     cudaMemcpyFromSymbol_ptds = cudaMemcpyFromSymbol(
         a: *mut c_void, b: *const c_void, c: usize, d: usize, e: c_int
-    );
-    cudaMemcpyFromSymbolAsync_ptsz = cudaMemcpyFromSymbolAsync(
-        a: *mut c_void, b: *const c_void, c: usize, d: usize, e: c_int, f: *const c_void
     );
 }

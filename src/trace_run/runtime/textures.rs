@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use gpumodel_trace_run::execute::{AddressMode, ChannelKind, Sampler, Texels, Texture};
 
 use crate::copies::{PITCH, allocate, copy_rows};
+use crate::graphs::{NodeKind, in_stream};
 use crate::pointers::{get, number, pointer, put};
 use crate::state::{State, code, memory, result, state};
 
@@ -257,7 +258,7 @@ extern "C" fn cudaMemcpy2DToArray(
     _: c_int,
 ) -> u32 {
     match inside(array, [left, top], [width, height]) {
-        Some(to) if !from.is_null() => copy_rows(to, (from, from_pitch), [width, height]),
+        Some(to) if !from.is_null() => copy_rows(to, (from, from_pitch), [width, height], None),
         _ => result(code::INVALID_VALUE),
     }
 }
@@ -272,9 +273,13 @@ extern "C" fn cudaMemcpy2DToArrayAsync(
     width: usize,
     height: usize,
     kind: c_int,
-    _: *const c_void,
+    stream: *const c_void,
 ) -> u32 {
-    cudaMemcpy2DToArray(array, left, top, from, from_pitch, width, height, kind)
+    let (array, from) = (number(array), number(from));
+    in_stream(stream, NodeKind::Copy, move |_| {
+        let (array, from) = (pointer(array), pointer(from));
+        cudaMemcpy2DToArray(array, left, top, from, from_pitch, width, height, kind)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -290,7 +295,7 @@ extern "C" fn cudaMemcpy2DFromArray(
 ) -> u32 {
     match inside(array, [left, top], [width, height]) {
         Some((from, pitch)) if !to.is_null() => {
-            copy_rows((to, to_pitch), (from.cast_const(), pitch), [width, height])
+            copy_rows((to, to_pitch), (from.cast_const(), pitch), [width, height], None)
         }
         _ => result(code::INVALID_VALUE),
     }
@@ -333,12 +338,15 @@ twins! {
         a: *mut c_void, b: usize, c: usize, d: *const c_void, e: usize, f: usize, g: usize,
         h: c_int
     );
-    cudaMemcpy2DToArrayAsync_ptsz = cudaMemcpy2DToArrayAsync(
-        a: *mut c_void, b: usize, c: usize, d: *const c_void, e: usize, f: usize, g: usize,
-        h: c_int, i: *const c_void
-    );
     cudaMemcpy2DFromArray_ptds = cudaMemcpy2DFromArray(
         a: *mut c_void, b: usize, c: *const c_void, d: usize, e: usize, f: usize, g: usize,
+        h: c_int
+    );
+}
+
+stream_twins! {
+    cudaMemcpy2DToArrayAsync_ptsz = cudaMemcpy2DToArrayAsync(
+        a: *mut c_void, b: usize, c: usize, d: *const c_void, e: usize, f: usize, g: usize,
         h: c_int
     );
 }
