@@ -244,6 +244,76 @@ static void planes() {
   float4 *got = host(wide, D * 40);
   for (int i = 0; i < D * 40; i++) expect("row", i, got[i].x + 2 * got[i].w, lines[i].x + 2 * lines[i].w, 1e-6);
 }
+// Gathers, gradients of a texture with one level, handles in an array.
+template <int channel> __global__ void four(cudaTextureObject_t t, float4 *out, int w, float2 first, float2 step) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
+  if (x < w) out[y * w + x] = tex2Dgather<float4>(t, first.x + step.x * x, first.y + step.y * y, channel);
+}
+__global__ void slopes(cudaTextureObject_t t, float *out, int w) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
+  if (x < w) out[y * w + x] = tex2DGrad<float>(t, x + 0.5f, y + 0.5f, make_float2(0.5f, 0), make_float2(0, 0.25f));
+}
+__global__ void many(const cudaTextureObject_t *t, cudaSurfaceObject_t *s, float *out, int w) {
+  int x = threadIdx.x, y = blockIdx.x;
+  float v = tex2D<float>(t[x % 2], x + 0.5f, y + 0.5f) + 100 * tex2Dgather<float4>(t[x % 3 == 0], x + 1.0f, y + 1.0f).w;
+  out[y * w + x] = v;
+  surf2Dwrite(v, s[x % 2], x * 4, y);
+}
+static void further(const float *data, cudaArray_t array, cudaArray_t other) {
+  float4 colours[W * H], *out = device<float4>(nullptr, 64 * 40);
+  for (int i = 0; i < W * H; i++) colours[i] = make_float4(real(i), real(i + 3), real(i + 5), real(i + 9));
+  cudaChannelFormatDesc format = cudaCreateChannelDesc<float4>();
+  cudaArray_t wide;
+  cudaMallocArray(&wide, &format, W, H, cudaArrayTextureGather);
+  cudaMemcpy2DToArray(wide, 0, 0, colours, W * 16, W * 16, H, cudaMemcpyHostToDevice);
+  cudaTextureAddressMode modes[] = {cudaAddressModeClamp, cudaAddressModeBorder};
+  for (int test = 0; test < 4; test++) {
+    cudaTextureAddressMode mode = modes[test % 2];
+    bool unit = test > 1;
+    float2 first = {-9.28125f, -8.40625f}, step = {0.875f, 0.9375f}, scale = {unit ? 1.0f / W : 1, unit ? 1.0f / H : 1};
+    cudaTextureObject_t t = make(of_array(wide), mode, cudaFilterModePoint, unit, false, 0.25f);
+    float2 begin = make_float2(first.x * scale.x, first.y * scale.y), by = make_float2(step.x * scale.x, step.y * scale.y);
+    if (test % 2) four<0><<<dim3(2, 40), 32>>>(t, out, 64, begin, by);
+    else four<2><<<dim3(2, 40), 32>>>(t, out, 64, begin, by);
+    float4 *got = host(out, 64 * 40);
+    for (int i = 0; i < 64 * 40; i++) {
+      int x = floor(first.x + step.x * (i % 64) - 0.5), y = floor(first.y + step.y * (i / 64) - 0.5);
+      auto at = [&](int x, int y) {
+        int i = place(x, W, mode), j = place(y, H, mode);
+        return i < 0 || j < 0 ? 0.25f : test % 2 ? colours[j * W + i].x : colours[j * W + i].z;
+      };
+      expect("gather x", i, got[i].x, at(x, y + 1), 0);
+      expect("gather y", i, got[i].y, at(x + 1, y + 1), 0);
+      expect("gather z", i, got[i].z, at(x + 1, y), 0);
+      expect("gather w", i, got[i].w, at(x, y), 0);
+    }
+  }
+  float turned[W * H], *plain = device<float>(nullptr, W * H);
+  for (int i = 0; i < W * H; i++) turned[i] = real(i + 77);
+  cudaMemcpy2DToArray(other, 0, 0, turned, W * 4, W * 4, H, cudaMemcpyHostToDevice);
+  cudaTextureObject_t t[] = {make(of_array(array), cudaAddressModeClamp, cudaFilterModePoint, false, false),
+                             make(of_array(other), cudaAddressModeClamp, cudaFilterModePoint, false, false)};
+  slopes<<<dim3(2, H), 32>>>(t[0], plain, W);
+  float *got = host(plain, W * H);
+  for (int i = 0; i < W * H; i++) expect("gradient", i, got[i], data[i], 0);
+  cudaArray_t targets[2];
+  cudaSurfaceObject_t s[2];
+  format = cudaCreateChannelDesc<float>();
+  for (int k = 0; k < 2; k++) {
+    cudaMallocArray(&targets[k], &format, W, H, cudaArraySurfaceLoadStore);
+    cudaResourceDesc one = of_array(targets[k]);
+    cudaCreateSurfaceObject(&s[k], &one);
+  }
+  many<<<H, W>>>(device(t, 2), device(s, 2), plain, W);
+  got = host(plain, W * H);
+  float written[2][W * H];
+  for (int k = 0; k < 2; k++) cudaMemcpy2DFromArray(written[k], W * 4, targets[k], 0, 0, W * 4, H, cudaMemcpyDeviceToHost);
+  for (int i = 0; i < W * H; i++) {
+    int x = i % W;
+    expect("handles", i, got[i], (x % 2 ? turned : data)[i] + 100 * (x % 3 ? data : turned)[i], 1e-6);
+    expect("surfaces", i, written[x % 2][i], got[i], 0);
+  }
+}
 int main() {
   float data[W * H];
   for (int i = 0; i < W * H; i++) data[i] = real(i);
@@ -281,5 +351,6 @@ int main() {
   }
   cudaDestroySurfaceObject(from);
   cudaDestroySurfaceObject(to);
+  further(data, array, other);
   return finish("textures");
 }

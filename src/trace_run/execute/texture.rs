@@ -179,6 +179,28 @@ impl Texture {
         Ok(sum.map(f32::to_bits))
     }
 
+    /// A channel of the four texels around a place, in the order of OpenGL's `textureGather`:
+    /// lower left, lower right, upper right, upper left, where rows count downwards.
+    pub(crate) fn gather(
+        &self,
+        scope: &mut Scope<'_>,
+        lane: usize,
+        (place, channel): ([f32; 2], usize),
+    ) -> Result<[u32; 4], String> {
+        let extent = self.texels.extent();
+        let first = [0, 1].map(|axis| {
+            let size = if self.sampler.normalised { float(extent[axis]) } else { 1.0 };
+            (place[axis] * size - 0.5).floor()
+        });
+        let mut values = [0; 4];
+        for (value, [x, y]) in values.iter_mut().zip([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0; 2]])
+        {
+            let at = [first[0] + x, first[1] + y, 0.0];
+            *value = self.texel(scope, lane, (at, 0))?[channel % 4];
+        }
+        Ok(values)
+    }
+
     /// The channels of the texel of that number; a whole number may lie outside.
     fn texel(
         &self,

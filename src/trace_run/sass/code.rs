@@ -123,7 +123,7 @@ fn row(line: &Line, opcode: u32, start: u64) -> Instruction {
     let (mut sources, mut marked) = (Vec::new(), Vec::new());
     for (index, operand) in line.operands.iter().enumerate() {
         // Texture reads have two destinations, of which one may be none.
-        let texture = matches!(name, "TEX" | "TLD") && index < 2;
+        let texture = matches!(name, "TEX" | "TLD" | "TLD4" | "TXD") && index < 2;
         // Of some, a uniform register that reads as zero stands for no result.
         let uniform = Some(index) == first && operand.value == Value::Uniform(63);
         let unused = texture && operand.value == Value::Register(255) || uniform;

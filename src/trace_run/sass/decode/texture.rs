@@ -10,28 +10,34 @@ pub(super) fn find(name: &str) -> Option<Maker> {
     Some(match name {
         "TEX" => tex,
         "TLD" => tld,
+        "TLD4" => gather,
+        "TXD" => gradient,
         "SULD" => suld,
         "SUST" => sust,
         _ => return None,
     })
 }
 
-/// The source of a texture's or surface's handle: a uniform register, or the bank and the place
-/// of a constant in words.
+/// The source of a texture's or surface's handle: a register of the threads, a uniform one, or
+/// the bank and the place of a constant in words.
 fn handle(args: &mut Args<'_>) -> Result<From, String> {
     let operand = args.next()?;
-    if let Value::Uniform(number) = operand.value {
-        args.number()?;
-        return Ok(From::Warp(number));
+    match operand.value {
+        Value::Register(number) => return Ok(From::Thread(number)),
+        Value::Uniform(number) => {
+            args.number()?;
+            return Ok(From::Warp(number));
+        }
+        _ => {}
     }
     let bank = operand.integer().and_then(|bank| u8::try_from(bank).ok());
-    let bank = bank.ok_or("its handle is in a register of the threads, which is not known")?;
+    let bank = bank.ok_or("the place of its handle is not known")?;
     let offset = 4 * args.number()?;
     Ok(From::Constant(Constant { bank, offset, register: None, uniform: None }))
 }
 
-fn texture(scope: &Scope<'_>, handle: From) -> Result<Texture, String> {
-    let number = handle.first(scope);
+/// The texture or surface of that number.
+fn texture(scope: &Scope<'_>, number: u32) -> Result<Texture, String> {
     let found = usize::try_from(number).ok().and_then(|number| scope.grid.textures.get(number));
     found.copied().flatten().ok_or_else(|| format!("{number:#x} is no texture or surface"))
 }
@@ -52,6 +58,23 @@ impl Results {
     }
 }
 
+/// How many coordinates a read has, and whether a layer's number belongs to it.
+fn shape(value: &Value) -> Result<(usize, bool), String> {
+    match value {
+        Value::Word(word) => match word.as_str() {
+            "1D" => Ok((1, false)),
+            "2D" => Ok((2, false)),
+            "3D" => Ok((3, false)),
+            "ARRAY_1D" => Ok((1, true)),
+            "ARRAY_2D" => Ok((2, true)),
+            _ => Err("only textures of one to three dimensions, and layers of one and two, are \
+                      known"
+                .into()),
+        },
+        other => Err(format!("unexpected shape {other:?}")),
+    }
+}
+
 /// What is read: results, coordinates, handle.
 struct Read {
     results: Results,
@@ -61,6 +84,8 @@ struct Read {
     dimensions: usize,
     /// The number of a layer comes before them.
     layered: bool,
+    /// The last source has the handle, and then what follows the coordinates.
+    own_handle: bool,
 }
 
 /// Where coordinates and the number of a layer are; zero where there are none.
@@ -78,25 +103,12 @@ impl Read {
         while matches!(args.peek().map(|one| &one.value), Some(Value::Register(_))) {
             sources.push(args.int()?.from);
         }
-        let handle = handle(&mut args)?;
-        let shape = match &args.next()?.value {
-            Value::Word(word) => word.as_str(),
-            _ => "",
+        let own_handle = matches!(args.peek().map(|one| &one.value), Some(Value::Word(_)));
+        let handle = match own_handle {
+            true => sources.pop().ok_or("it has no handle")?,
+            false => handle(&mut args)?,
         };
-        let (dimensions, layered) = match shape {
-            "1D" => (1, false),
-            "2D" => (2, false),
-            "3D" => (3, false),
-            "ARRAY_1D" => (1, true),
-            "ARRAY_2D" => (2, true),
-            _ => {
-                return Err(
-                    "only textures of one to three dimensions, and layers of one and two, \
-                            are known"
-                        .into(),
-                );
-            }
-        };
+        let (dimensions, layered) = shape(&args.next()?.value)?;
         let channels = if args.len() > 0 { args.number()? } else { 15 };
         if args.len() > 0 {
             return Err("this form is not known".into());
@@ -108,6 +120,7 @@ impl Read {
             handle,
             dimensions,
             layered,
+            own_handle,
         })
     }
 
@@ -118,6 +131,9 @@ impl Read {
     fn coordinates(&self, line: &Line, more: usize) -> Result<Coordinates, String> {
         let first = *self.sources.first().ok_or("it has no coordinates")?;
         let named = usize::from(self.layered) + self.dimensions;
+        if self.own_handle && line.has("SCR") && named > 2 {
+            return Err("with a handle in a register and these coordinates it is not known".into());
+        }
         let value = |index: usize| match (self.sources.get(1), named + more) {
             (Some(second), ..=2) if line.has("SCR") && index == 1 => *second,
             (Some(second), _) if line.has("SCR") && index >= 2 => nth(*second, index - 2),
@@ -140,8 +156,9 @@ impl Read {
     ) -> Result<(), String> {
         let mut values = [[0; 32]; 4];
         if mask != 0 {
-            let texture = texture(scope, self.handle)?;
+            let numbers = scope.get(self.handle);
             for lane in each(mask) {
+                let texture = texture(scope, numbers[lane])?;
                 let channels = read(scope, &texture, lane)?;
                 values.iter_mut().zip(channels).for_each(|(value, one)| value[lane] = one);
             }
@@ -166,24 +183,64 @@ fn nth(from: From, count: usize) -> From {
 }
 
 fn tex(line: &Line) -> Result<Action, String> {
-    only(line, &["SCR", "LL", "LZ"])?;
+    only(line, &["SCR", "B", "LL", "LZ", "NDV"])?;
     let read = Read::of(line)?;
-    if !(line.has("LL") || line.has("LZ")) {
+    // Without a level it follows from the lanes of a quad, of which there is but one here.
+    if !(line.has("LL") || line.has("LZ") || line.has("NDV")) {
         return Err("this form is not known".into());
     }
     // A level follows the coordinates, of which there is but one here.
     let at = read.coordinates(line, usize::from(line.has("LL")))?;
-    Ok(Box::new(move |scope, mask| {
+    Ok(sample(read, at))
+}
+
+/// A read with derivatives, which choose a level: there is but one here. The layer comes last.
+fn gradient(line: &Line) -> Result<Action, String> {
+    only(line, &["B"])?;
+    let mut read = Read::of(line)?;
+    let mut first = *read.sources.first().ok_or("it has no coordinates")?;
+    if read.own_handle {
+        // Here the handle comes before the coordinates.
+        read.handle = first;
+        first = first.next();
+    }
+    let axis = |axis| if axis < read.dimensions { nth(first, axis) } else { From::Number(0) };
+    let layer = if read.layered { nth(first, read.dimensions) } else { From::Number(0) };
+    let at = Coordinates { axes: [axis(0), axis(1), axis(2)], layer };
+    Ok(sample(read, at))
+}
+
+fn sample(read: Read, at: Coordinates) -> Action {
+    Box::new(move |scope, mask| {
         let (axes, layer) = (at.axes.map(|axis| scope.get(axis)), scope.get(at.layer));
         read.each(scope, mask, |scope, texture, lane| {
             let place = [0, 1, 2].map(|axis| f32::from_bits(axes[axis][lane]));
             texture.sample(scope, lane, (place, layer[lane] & MOST_LAYERS))
         })
+    })
+}
+
+/// A channel of the four texels around a place.
+fn gather(line: &Line) -> Result<Action, String> {
+    only(line, &["SCR", "R", "G", "B", "A"])?;
+    let read = Read::of(line)?;
+    let channel = line.suffixes().find(|one| *one != "SCR");
+    let channel = channel.and_then(|one| "RGBA".find(one)).ok_or("its channel is not known")?;
+    if read.dimensions != 2 || read.layered {
+        return Err("only of two dimensions it is known".into());
+    }
+    let at = read.coordinates(line, 0)?;
+    Ok(Box::new(move |scope, mask| {
+        let axes = at.axes.map(|axis| scope.get(axis));
+        read.each(scope, mask, |scope, texture, lane| {
+            let place = [0, 1].map(|axis| f32::from_bits(axes[axis][lane]));
+            texture.gather(scope, lane, (place, channel))
+        })
     }))
 }
 
 fn tld(line: &Line) -> Result<Action, String> {
-    only(line, &["SCR", "LZ"])?;
+    only(line, &["SCR", "B", "LZ"])?;
     let read = Read::of(line)?;
     if read.dimensions != 1 || read.layered {
         return Err("only of one dimension it is known".into());
@@ -282,9 +339,9 @@ fn suld(line: &Line) -> Result<Action, String> {
     let (surface, handle) = (Surface::of(line, register)?, handle(&mut args)?);
     Ok(Box::new(move |scope, mask| {
         let axes = surface.coordinates(scope);
-        let mut values = [[0; 32]; 4];
+        let (mut values, numbers) = ([[0; 32]; 4], scope.get(handle));
         for lane in each(mask) {
-            let texture = texture(scope, handle)?;
+            let texture = texture(scope, numbers[lane])?;
             let mut bytes = [0; 16];
             if let Some(place) = surface.place(&texture, lane, &axes)? {
                 scope.read_global(lane, place, &mut bytes[..surface.bytes as usize])?;
@@ -312,8 +369,9 @@ fn sust(line: &Line) -> Result<Action, String> {
             true => scope.get(super::load::nth(source, part)),
             false => [0; 32],
         });
+        let numbers = scope.get(handle);
         for lane in each(mask) {
-            let texture = texture(scope, handle)?;
+            let texture = texture(scope, numbers[lane])?;
             let mut bytes = [0; 16];
             for (word, value) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(&values) {
                 *word = value[lane].to_le_bytes();
