@@ -55,9 +55,19 @@ fn has_runtime() -> bool {
 
 /// Compiles `source` with the shared runtime of the toolkit around `nvcc`.
 pub(crate) fn compile(nvcc: &Path, sm: &str, source: &Path, program: &Path) -> bool {
+    compile_with(nvcc, (sm, &[]), source, program)
+}
+
+/// The same with further options.
+pub(crate) fn compile_with(
+    nvcc: &Path,
+    (sm, options): (&str, &[&str]),
+    source: &Path,
+    program: &Path,
+) -> bool {
     let toolkit = nvcc.parent().and_then(Path::parent).unwrap();
     let mut command = Process::new(nvcc);
-    command.arg(format!("-arch=sm_{sm}")).arg("-o").arg(program).arg(source);
+    command.args(options).arg(format!("-arch=sm_{sm}")).arg("-o").arg(program).arg(source);
     command.arg("-I").arg(toolkit.join("include/cccl"));
     let packaged = toolkit.join("lib/libcudart.so.13");
     if packaged.is_file() {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::program::{compile, gpumodel, toolkit, trace};
+use crate::common::program::{compile, compile_with, gpumodel, toolkit, trace};
 
 /// All programs.
 fn sources() -> Vec<PathBuf> {
@@ -66,6 +66,26 @@ fn every_program_passes_and_its_trace_is_the_same_twice_and_runs() {
             std::fs::read(store).unwrap()
         });
         assert!(one == two, "{name}: two runs, two traces");
+    }
+}
+
+/// Programs with calls, variables of all kinds and textures.
+const DEBUGGED: [&str; 4] = ["constants", "recursion", "streams", "textures"];
+
+#[test]
+fn code_for_the_debugger_computes_the_same() {
+    let Some(nvcc) = toolkit() else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let (program, store) = (scratch.path().join("program"), scratch.path().join("store.gpt"));
+    let disassembler = nvcc.with_file_name("nvdisasm");
+    for (sm, device) in [("80", "a100"), ("90a", "h100")] {
+        for name in DEBUGGED {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+            let source = folder.join(name).with_extension("cu");
+            assert!(compile_with(&nvcc, (sm, &["-G"]), &source, &program), "{name} for sm_{sm}");
+            let said = trace(&disassembler, device, &program, &store);
+            assert!(said.contains(&format!("{name}: PASS")), "{name} on {device}: {said}");
+        }
     }
 }
 

@@ -19,6 +19,8 @@ const ABS_32_LO_32: u32 = 56;
 const ABS_32_HI_32: u32 = 57;
 /// In the target of a call, which is 47 bits at bit 34 of the instruction and counts 4 bytes.
 const ABS_47_34: u32 = 58;
+/// The same with 8 lower bits at bit 16 (from compute capability 9 on).
+const ABS_55_16_34: u32 = 75;
 
 /// What `.nv.info` says of a kernel: formats and kinds of its attributes.
 const VALUE_IN_LINE: u8 = 4;
@@ -153,7 +155,7 @@ const LAUNCH_IN_KERNEL: &str = "LaunchDevice";
 fn unsupported(symbol: &str, way: &str) -> RunError {
     RunError::code(format!(
         "the program's code refers to `{symbol}` by {way}, which is not supported; compile without \
-         -G (-lineinfo keeps the lines of the source) and without -rdc=true"
+         -G (-lineinfo keeps the lines of the source) and -rdc=true, and report it"
     ))
 }
 
@@ -200,14 +202,15 @@ impl Reader<'_> {
         let call = (symbol.section == 0).then(|| system_call(symbol.name)).flatten();
         let start = call.or_else(|| self.starts.get(symbol.section).copied()).unwrap_or(0);
         let value = start.wrapping_add(symbol.value).wrapping_add(addend.unwrap_or(0));
-        let debug = self.named(".debug_info").is_some();
         let bytes = &mut self.contents[section];
         let written = match kind {
             ABS_32 => put(bytes, offset, &value.to_le_bytes()[..4]),
             ABS_64 => put(bytes, offset, &value.to_le_bytes()),
             ABS_32_LO_20 | ABS_32_LO_32 => put(bytes, offset + 4, &value.to_le_bytes()[..4]),
             ABS_32_HI_20 | ABS_32_HI_32 => put(bytes, offset + 4, &value.to_le_bytes()[4..]),
-            ABS_47_34 if !debug => call_target(bytes, offset, value),
+            ABS_47_34 => call_target(bytes, offset, value),
+            ABS_55_16_34 => put(bytes, offset + 2, &[(value >> 2).to_le_bytes()[0]])
+                .and_then(|()| call_target(bytes, offset, value >> 8)),
             _ => return Err(unsupported(symbol.name, &format!("relocation type {kind}"))),
         };
         written.ok_or_else(damaged)

@@ -15,7 +15,9 @@ use super::buffer::{Buffer, Written};
 use super::cluster;
 use super::cta::{Cta, Slice};
 use super::lanes::Lanes;
-use super::memory::{CONSTANT_BANK_BYTES, CONSTANT_WINDOW, LOCAL_WINDOW, Memory, SHARED_WINDOW};
+use super::memory::{
+    CONSTANT_BANK_BYTES, CONSTANT_WINDOW, LOCAL_WINDOW, Memory, SHARED_WINDOW, constant_address,
+};
 use super::texture::Texture;
 use super::vector::Vector;
 use super::warp::{Warp, WarpMemory};
@@ -40,6 +42,7 @@ const LOCAL: usize = 0x20;
 const STACK: usize = 0x28;
 const DYNAMIC_SHARED: usize = 0x2c;
 const GRID_ID: usize = 0x30;
+const CONSTANTS: usize = 0x50;
 const SMS: usize = 0x10c;
 const SYSTEM_SHARED: usize = 0x114;
 /// Where the barrier of a cooperative launch lies: the halves of its address.
@@ -47,6 +50,9 @@ const WORKSPACE: [usize; 2] = [0x8c, 0x90];
 /// The same from compute capability 9 on, where parameters begin here.
 const LATE_WORKSPACE: [usize; 2] = [0x44, 0x48];
 const LATE_PARAMETERS: u32 = 0x210;
+const FIRST_LATE: u32 = 90;
+/// The same: the generic address of constant bank 3.
+const LATE_CONSTANTS: usize = 0xd0;
 /// The same: whether there are clusters, their CTAs in each direction, the reciprocals of these,
 /// and all CTAs of one.
 const IS_CLUSTER: usize = 0x140;
@@ -58,7 +64,7 @@ const CLUSTER_CTAS: usize = 0x188;
 /// Bytes that a cooperative launch needs for its barrier.
 pub const WORKSPACE_BYTES: u64 = 64;
 /// Most constant banks.
-const BANKS: usize = 32;
+pub(crate) const BANKS: usize = 32;
 
 /// What is launched.
 #[derive(Clone, Copy, Debug)]
@@ -160,10 +166,14 @@ impl<'a> Grid<'a> {
         grid.banks[3] = request.constants.to_vec();
         grid.fill(request);
         let place = request.cooperative.to_le_bytes();
-        let late = function.parameter_base >= LATE_PARAMETERS;
+        // A kernel without parameters has no place for them.
+        let late =
+            function.parameter_base >= LATE_PARAMETERS || launch.binary_version >= FIRST_LATE;
         let [upper, lower] = if late { LATE_WORKSPACE } else { WORKSPACE };
         grid.banks[0][upper..][..4].copy_from_slice(&place[4..]);
         grid.banks[0][lower..][..4].copy_from_slice(&place[..4]);
+        let constants = if late { LATE_CONSTANTS } else { CONSTANTS };
+        grid.banks[0][constants..][..8].copy_from_slice(&constant_address(0).to_le_bytes());
         if late {
             grid.say_cluster();
         }
@@ -175,7 +185,7 @@ impl<'a> Grid<'a> {
         let base = usize::try_from(self.function.parameter_base).unwrap_or(0);
         let (block, extent) = (<[u32; 3]>::from(self.launch.block), self.launch.grid);
         let bank = &mut self.banks[0];
-        bank.resize(bank.len().max(base + parameters.len()).max(SYSTEM_SHARED + 4), 0);
+        bank.resize(bank.len().max(base + parameters.len()).max(PARAMETERS + 8), 0);
         for (index, size) in block.into_iter().enumerate() {
             bank[BLOCK + 4 * index..][..4].copy_from_slice(&size.to_le_bytes());
         }

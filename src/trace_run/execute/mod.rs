@@ -25,6 +25,7 @@ mod vector;
 mod warp;
 
 pub use access::{Readable, WarpAccess, Words, Writable};
+pub(crate) use grid::BANKS;
 pub use grid::{Counts, Grid, LaunchRequest, Residency, WORKSPACE_BYTES, run};
 pub(crate) use lanes::{From, Lanes, Lanes64, Scope, Target, ZERO, each, high, low, mask_of, view};
 pub(crate) use memory::copy_bytes;

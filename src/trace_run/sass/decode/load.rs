@@ -4,8 +4,8 @@ use super::args::Args;
 use super::{Action, Maker};
 use crate::Exception;
 use crate::execute::{
-    CONSTANT_BANK_BYTES, CONSTANT_WINDOW, From, LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope, Target,
-    WINDOW_BYTES, WarpAccess, Words, ZERO, copy_bytes, each, low, mask_of, view,
+    BANKS, CONSTANT_BANK_BYTES, CONSTANT_WINDOW, From, LOCAL_WINDOW, Lanes, SHARED_WINDOW, Scope,
+    Target, WINDOW_BYTES, WarpAccess, Words, ZERO, copy_bytes, each, low, mask_of, view,
 };
 use crate::sass::operand::Address;
 use crate::sass::text::Line;
@@ -84,8 +84,8 @@ enum Place {
     /// That of the CTA itself, or of the one of a number in its cluster.
     Shared(Option<u32>, usize),
     Local(usize),
-    /// A place in a constant bank: parameters have generic addresses.
-    Constant(u64),
+    /// A constant bank and a place in it: parameters and constants have generic addresses.
+    Constant(u8, u64),
 }
 
 /// Asks whether generic addresses lie in a memory.
@@ -126,8 +126,10 @@ fn place(space: Space, address: u64) -> Place {
             a if a.wrapping_sub(LOCAL_WINDOW) < WINDOW_BYTES => {
                 Place::Local(index(a - LOCAL_WINDOW))
             }
-            a if a.wrapping_sub(CONSTANT_WINDOW) < CONSTANT_BANK_BYTES => {
-                Place::Constant(a - CONSTANT_WINDOW)
+            a if a.wrapping_sub(CONSTANT_WINDOW) < BANKS as u64 * CONSTANT_BANK_BYTES => {
+                let at = a - CONSTANT_WINDOW;
+                let bank = u8::try_from(at / CONSTANT_BANK_BYTES).unwrap_or(u8::MAX);
+                Place::Constant(bank, at % CONSTANT_BANK_BYTES)
             }
             a => Place::Global(a),
         },
@@ -173,9 +175,9 @@ impl Scope<'_> {
             Place::Local(at) => {
                 self.local(lane, at, into.len()).map(|bytes| copy_bytes(into, bytes))
             }
-            Place::Constant(at) => {
+            Place::Constant(bank, at) => {
                 for (byte, at) in into.iter_mut().zip(at..) {
-                    *byte = self.grid.constant(0, at).to_le_bytes()[0];
+                    *byte = self.grid.constant(bank, at).to_le_bytes()[0];
                 }
                 Some(())
             }
@@ -234,7 +236,7 @@ impl Scope<'_> {
             Place::Local(at) => {
                 self.local(lane, at, from.len()).map(|bytes| copy_bytes(bytes, from))
             }
-            Place::Constant(_) => None,
+            Place::Constant(..) => None,
         };
         found.ok_or_else(|| self.outside("written", space, lane, address, from.len()))
     }
@@ -266,7 +268,7 @@ impl Scope<'_> {
             }
             Place::Shared(..) => "shared memory of the CTA",
             Place::Local(_) => "local memory of the thread",
-            Place::Constant(_) => return format!("{front}, among the kernel's parameters"),
+            Place::Constant(..) => return format!("{front}, in constant memory"),
         };
         self.warp.exception = Some(Exception::LaunchFailure);
         format!("{front}, outside the {memory}")

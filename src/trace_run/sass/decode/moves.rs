@@ -107,6 +107,8 @@ fn special(name: &str) -> Option<Special> {
         "SR_SWINHI" => |_| [high(SHARED_WINDOW); 32],
         "SR_CgaCtaId" => |scope| [scope.cta.cluster.rank; 32],
         "SR_SMID" | "SR_VIRTUALSMID" => |scope| [scope.cta.sm; 32],
+        // The lowest place of the stack, which code for the debugger asks for.
+        "SR_LMEMHIOFF" => |_| [0; 32],
         "SRZ" | "SR_NVLINK" => |_| [0; 32],
         _ => return None,
     })
