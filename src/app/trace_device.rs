@@ -27,7 +27,10 @@ pub(crate) fn device(machine: &Machine, memory: &MemoryStandard) -> Device {
         threads_per_sm: machine.sm.max_warps * 32,
         ctas_per_sm: machine.sm.max_ctas,
         registers_per_sm: machine.sm.registers,
+        partitions: machine.sm.schedulers,
+        register_unit: machine.sm.register_unit,
         shared_bytes_per_sm: machine.shared.bytes.into(),
+        shared_unit_bytes: machine.shared.unit_bytes,
         reserved_shared_bytes: machine.shared.reserved_bytes_per_cta.into(),
         memory_bytes: memory.channel_bytes() * u64::from(machine.dram.channels),
         l2_bytes: [l2.cache.sets, l2.cache.ways, l2.cache.line_bytes]

@@ -38,8 +38,14 @@ pub struct Device {
     pub ctas_per_sm: u32,
     /// Registers of an SM.
     pub registers_per_sm: u32,
+    /// Parts of an SM, each with its registers and a scheduler.
+    pub partitions: u32,
+    /// A warp gets registers in multiples of this many.
+    pub register_unit: u32,
     /// Shared bytes of an SM.
     pub shared_bytes_per_sm: u64,
+    /// A CTA gets shared bytes in multiples of this many.
+    pub shared_unit_bytes: u32,
     /// Shared bytes of each CTA that the system takes.
     pub reserved_shared_bytes: u64,
     /// Bytes of device memory.

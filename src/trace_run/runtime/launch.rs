@@ -16,7 +16,6 @@ use gpumodel_trace_run::{Exception, Failure, RunError};
 use crate::copies::per_thread;
 use crate::device::most_shared;
 use crate::graphs::{NodeKind, Work};
-use crate::occupancy::most_threads;
 use crate::pointers::{bytes, get, number, pointer, put, put_at};
 use crate::state::{Configuration, State, code, fail, memory, result, settled, state};
 
@@ -247,8 +246,8 @@ pub(crate) const MOST_THREADS: u32 = 1024;
 const MOST_BLOCK: [u32; 3] = [1024, 1024, 64];
 const MOST_GRID: [u32; 3] = [u32::MAX >> 1, 65535, 65535];
 impl Configuration {
-    /// The error of a launch of `function`, whose dynamic shared bytes may be `most_shared`.
-    fn check(self, function: &Function, most_shared: u64) -> u32 {
+    /// The error of a launch whose threads and dynamic shared bytes may be so many.
+    fn check(self, most_threads: u32, most_shared: u64) -> u32 {
         let within = |size: Dim3, most: [u32; 3]| {
             let sizes = <[u32; 3]>::from(size);
             sizes.iter().zip(&most).all(|(size, most)| (1..=*most).contains(size))
@@ -262,7 +261,7 @@ impl Configuration {
         }
         match () {
             () if self.shared as u64 > most_shared => code::INVALID_VALUE,
-            () if threads > most_threads(function).into() => code::OUT_OF_RESOURCES,
+            () if threads > most_threads.into() => code::OUT_OF_RESOURCES,
             () => code::SUCCESS,
         }
     }
@@ -337,7 +336,7 @@ impl State {
         configuration: Configuration,
         cooperative: bool,
     ) -> Result<Dim3, u32> {
-        match configuration.check(function, self.most_shared(host, function)) {
+        match configuration.check(self.most_threads(function), self.most_shared(host, function)) {
             code::SUCCESS
                 if cooperative
                     && configuration.grid.count() > self.ctas_at_once(function, configuration) =>
@@ -488,7 +487,7 @@ extern "C" fn cudaFuncGetAttributes(attributes: *mut c_void, host: *const c_void
     put_at(attributes, 0, state.static_shared(function));
     put_at(attributes, 8, loaded.module.constants.len() as u64);
     put_at(attributes, 16, u64::from(function.stack_bytes));
-    put_at(attributes, 24, most_threads(function));
+    put_at(attributes, 24, state.most_threads(function));
     put_at(attributes, 28, function.registers);
     put_at(attributes, 32, loaded.sm);
     put_at(attributes, 36, loaded.sm);

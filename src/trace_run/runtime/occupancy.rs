@@ -9,32 +9,30 @@ use crate::launch::MOST_THREADS;
 use crate::pointers::{number, put};
 use crate::state::{Configuration, State, code, result, state};
 
-/// Registers of a CTA at most, and in what portions a warp gets them.
+/// Registers of a CTA at most (CUDA C++ Programming Guide, technical specifications of all compute
+/// capabilities).
 const MOST_REGISTERS: u64 = 1 << 16;
-const REGISTER_UNIT: u64 = 256;
-/// Parts of an SM, each with its own registers.
-const PARTITIONS: u64 = 4;
-/// The same of shared memory.
-const SHARED_UNIT: u64 = 128;
-
-/// Registers of a warp of a kernel.
-fn warp_registers(function: &Function) -> u64 {
-    (u64::from(function.registers.max(1)) * 32).next_multiple_of(REGISTER_UNIT)
-}
-
-/// Registers of so many threads of a kernel.
-fn registers(function: &Function, threads: u64) -> u64 {
-    threads.div_ceil(32) * warp_registers(function)
-}
-
-/// Threads of a CTA of the kernel at most.
-pub(crate) fn most_threads(function: &Function) -> u32 {
-    let fits = |threads: &u32| registers(function, (*threads).into()) <= MOST_REGISTERS;
-    let fitting = (1..=MOST_THREADS / 32).rev().map(|warps| 32 * warps).find(fits).unwrap_or(32);
-    function.most_threads.unwrap_or(MOST_THREADS).min(fitting)
-}
 
 impl State {
+    /// Registers of a warp of a kernel.
+    fn warp_registers(&self, function: &Function) -> u64 {
+        let unit = self.request.device.register_unit.max(1);
+        (u64::from(function.registers.max(1)) * 32).next_multiple_of(unit.into())
+    }
+
+    /// Threads of a CTA of the kernel at most.
+    pub(crate) fn most_threads(&self, function: &Function) -> u32 {
+        let each = self.warp_registers(function);
+        let fits = |warps: &u32| u64::from(*warps) * each <= MOST_REGISTERS;
+        let fitting = (1..=MOST_THREADS / 32).rev().find(fits).unwrap_or(1);
+        function.most_threads.unwrap_or(MOST_THREADS).min(32 * fitting)
+    }
+
+    /// In what portions a CTA gets shared memory.
+    fn shared_unit(&self) -> u64 {
+        self.request.device.shared_unit_bytes.max(1).into()
+    }
+
     /// Static shared bytes of a CTA without those of the system, which the code of Hopper and
     /// later devices has in front.
     pub(crate) fn static_shared(&self, function: &Function) -> u64 {
@@ -59,12 +57,14 @@ impl State {
         let device = &self.request.device;
         let shared = self.static_shared(function) + shared + device.reserved_shared_bytes;
         // A warp has its registers in one part of the SM (`cuda_occupancy.h`).
-        let part = u64::from(device.registers_per_sm) / PARTITIONS;
-        let warps = PARTITIONS * (part / warp_registers(function));
+        let partitions = u64::from(device.partitions.max(1));
+        let part = u64::from(device.registers_per_sm) / partitions;
+        let warps = partitions * (part / self.warp_registers(function));
+        let unit = self.shared_unit();
         let fitting = [
             u64::from(device.threads_per_sm) / threads.next_multiple_of(32).max(32),
             warps / threads.div_ceil(32).max(1),
-            device.shared_bytes_per_sm / shared.next_multiple_of(SHARED_UNIT).max(SHARED_UNIT),
+            device.shared_bytes_per_sm / shared.next_multiple_of(unit).max(unit),
             device.ctas_per_sm.into(),
         ];
         fitting.into_iter().min().unwrap_or(0)
@@ -138,7 +138,8 @@ fn available_shared(host: u64, ctas: c_int, block: c_int) -> Result<u64, u32> {
         return Err(code::INVALID_VALUE);
     }
     let device = &state.request.device;
-    let each = device.shared_bytes_per_sm / ctas / SHARED_UNIT * SHARED_UNIT;
+    let unit = state.shared_unit();
+    let each = device.shared_bytes_per_sm / ctas / unit * unit;
     let taken = device.reserved_shared_bytes + state.static_shared(&function);
     Ok(each.saturating_sub(taken))
 }
