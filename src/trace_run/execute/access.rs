@@ -150,8 +150,8 @@ impl<'a> WarpAccess<'a> {
                 [a, b]
             }),
             4 => self.write_each(memory, from, |[word]: [u32; 1]| word.to_le_bytes()),
-            8 => self.write_each(memory, from, spelled::<8, 2>),
-            _ => self.write_each(memory, from, spelled::<16, 4>),
+            8 => self.write_each(memory, from, to_bytes::<8, 2>),
+            _ => self.write_each(memory, from, to_bytes::<16, 4>),
         }
     }
 
@@ -160,11 +160,11 @@ impl<'a> WarpAccess<'a> {
         &self,
         memory: &mut impl Writable,
         from: &Words,
-        spelled: impl Fn([u32; WORDS]) -> [u8; BYTES],
+        to_bytes: impl Fn([u32; WORDS]) -> [u8; BYTES],
     ) -> Option<()> {
         for lane in super::lanes::each(self.mask) {
             let words = std::array::from_fn(|part| from[part % MOST_WORDS][lane]);
-            memory.store(self.offset(lane), spelled(words))?;
+            memory.store(self.offset(lane), to_bytes(words))?;
         }
         Some(())
     }
@@ -206,7 +206,7 @@ fn words<const BYTES: usize, const WORDS: usize>(bytes: [u8; BYTES]) -> [u32; WO
 }
 
 #[inline]
-fn spelled<const BYTES: usize, const WORDS: usize>(words: [u32; WORDS]) -> [u8; BYTES] {
+fn to_bytes<const BYTES: usize, const WORDS: usize>(words: [u32; WORDS]) -> [u8; BYTES] {
     std::array::from_fn(|byte| words[byte / 4].to_le_bytes()[byte % 4])
 }
 

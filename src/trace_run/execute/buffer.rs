@@ -12,7 +12,7 @@ const PAGE: usize = 1024;
 /// Words of a page: what is read and written is remembered by word.
 const WORDS: usize = PAGE / 4;
 /// Bytes of what a CTA prints that wait here, at most.
-const MOST_SAID: usize = 1 << 20;
+const MOST_PRINTED: usize = 1 << 20;
 /// One bit per word.
 type Bits = [u64; WORDS / 64];
 
@@ -35,8 +35,8 @@ pub(crate) struct Buffer {
     /// The page used last.
     last: usize,
     /// What it prints, and bytes of that.
-    said: Vec<Printed>,
-    said_bytes: usize,
+    printed: Vec<Printed>,
+    printed_bytes: usize,
 }
 
 /// Words that CTAs wrote, by page.
@@ -183,12 +183,12 @@ impl Buffer {
 
     /// Prints when it is known that no earlier CTA wrote what it read. An error where a CTA
     /// prints much: it then runs again, alone, where nothing has to wait.
-    pub(crate) fn print(&mut self, said: Vec<Printed>) -> Result<(), String> {
-        self.said_bytes += said.iter().map(Printed::bytes).sum::<usize>();
-        if self.said_bytes > MOST_SAID {
+    pub(crate) fn print(&mut self, printed: Vec<Printed>) -> Result<(), String> {
+        self.printed_bytes += printed.iter().map(Printed::bytes).sum::<usize>();
+        if self.printed_bytes > MOST_PRINTED {
             return Err("it prints more than waits for other CTAs".into());
         }
-        self.said.extend(said);
+        self.printed.extend(printed);
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl Buffer {
                 word += 1;
             }
         }
-        memory.print(&self.said);
+        memory.print(&self.printed);
         Some(())
     }
 }

@@ -175,7 +175,7 @@ impl<'a> Grid<'a> {
         let constants = if late { LATE_CONSTANTS } else { CONSTANTS };
         grid.banks[0][constants..][..8].copy_from_slice(&constant_address(0).to_le_bytes());
         if late {
-            grid.say_cluster();
+            grid.fill_cluster();
         }
         grid
     }
@@ -209,16 +209,16 @@ impl<'a> Grid<'a> {
     }
 
     /// Writes where kernels read them the dimensions of clusters, and where parameters lie.
-    fn say_cluster(&mut self) {
+    fn fill_cluster(&mut self) {
         let parameters = CONSTANT_WINDOW + u64::from(self.function.parameter_base);
         self.banks[0][PARAMETERS..][..8].copy_from_slice(&parameters.to_le_bytes());
         let bank = &mut self.banks[0];
-        let mut say = |at: usize, word: u32| bank[at..][..4].copy_from_slice(&word.to_le_bytes());
-        say(IS_CLUSTER, u32::from(self.cluster.count() > 1));
-        say(CLUSTER_CTAS, u32::try_from(self.cluster.count()).unwrap_or(u32::MAX));
+        let mut put = |at: usize, word: u32| bank[at..][..4].copy_from_slice(&word.to_le_bytes());
+        put(IS_CLUSTER, u32::from(self.cluster.count() > 1));
+        put(CLUSTER_CTAS, u32::try_from(self.cluster.count()).unwrap_or(u32::MAX));
         for (index, size) in <[u32; 3]>::from(self.cluster).into_iter().enumerate() {
-            say(CLUSTER + 4 * index, size);
-            say(CLUSTER_RECIPROCAL + 4 * index, reciprocal(size).to_bits());
+            put(CLUSTER + 4 * index, size);
+            put(CLUSTER_RECIPROCAL + 4 * index, reciprocal(size).to_bits());
         }
     }
 

@@ -41,7 +41,7 @@ pub trait Memory: Sync {
     fn write_access(&self, access: &WarpAccess<'_>, from: &Words) -> Option<()>;
 
     /// Prints what kernels print, in order.
-    fn print(&self, said: &[Printed]);
+    fn print(&self, printed: &[Printed]);
 
     /// Allocates for a kernel; none when its heap is full.
     fn allocate_in_kernel(&self, bytes: u64) -> Option<u64>;

@@ -167,9 +167,9 @@ impl Scope<'_> {
             SystemCall::Print => self.print(mask),
             SystemCall::Allocate => self.allocate(mask),
             SystemCall::Free => self.free(mask),
-            SystemCall::Assert => self.failed_assert(mask).and_then(|said| {
+            SystemCall::Assert => self.failed_assert(mask).and_then(|text| {
                 // In order: a CTA that runs together with others runs again, alone.
-                if self.cta.buffer.is_none() { Ok(Some(said)) } else { Err(said) }
+                if self.cta.buffer.is_none() { Ok(Some(text)) } else { Err(text) }
             }),
         };
         match done.map_err(|what| self.fault(caller, &what))? {
@@ -214,11 +214,11 @@ impl Scope<'_> {
                 Some((_, format)) => format,
                 None => parts(&self.string(lane, formats[lane])?),
             };
-            let mut said = Vec::new();
-            results[lane] = self.fill(lane, &format, values[lane], &mut said)?;
+            let mut printed = Vec::new();
+            results[lane] = self.fill(lane, &format, values[lane], &mut printed)?;
             match &mut self.cta.buffer {
-                Some(buffer) => buffer.print(said)?,
-                None => self.grid.memory.print(&said),
+                Some(buffer) => buffer.print(printed)?,
+                None => self.grid.memory.print(&printed),
             }
             last = Some((formats[lane], format));
         }
@@ -233,18 +233,18 @@ impl Scope<'_> {
         lane: usize,
         format: &[Part],
         place: u64,
-        said: &mut Vec<Printed>,
+        printed: &mut Vec<Printed>,
     ) -> Result<u32, String> {
         let (mut at, mut count) = (place, 0);
         for part in format {
             let (front, kind, long) = match part {
                 Part::Text(text) => {
-                    said.push(Printed::Text(text.clone()));
+                    printed.push(Printed::Text(text.clone()));
                     continue;
                 }
                 Part::Value(front, kind, _) if place == 0 || count == MOST_VALUES => {
                     let text = format!("{front}{}", char::from(*kind));
-                    said.push(Printed::Text(text.into_bytes()));
+                    printed.push(Printed::Text(text.into_bytes()));
                     continue;
                 }
                 Part::Value(front, kind, long) => (front, *kind, *long),
@@ -256,7 +256,7 @@ impl Scope<'_> {
             }
             let spec = limited(&spec);
             let value = self.next_value(lane, &mut at, if long { 8 } else { 4 })?;
-            said.push(match kind {
+            printed.push(match kind {
                 b's' => Printed::String(spec, self.string(lane, value)?),
                 b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => {
                     Printed::Double(spec, f64::from_bits(value))

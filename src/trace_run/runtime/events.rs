@@ -67,7 +67,7 @@ nothing! {
     cudaSetDeviceFlags cudaCtxResetPersistingL2Cache
 }
 
-/// Prints what kernels said, and forgets that one failed.
+/// Prints what kernels printed, and forgets that one failed.
 #[unsafe(no_mangle)]
 extern "C" fn cudaDeviceReset() -> u32 {
     let mut state = state();

@@ -42,7 +42,7 @@ pub(crate) struct DeviceMemory {
     heap: Mutex<Option<Blocks>>,
     /// What kernels printed and the program has not: as on cards, the newest bytes, while older
     /// ones are lost. Cards count values that are not text yet; here text is counted.
-    said: Mutex<Vec<u8>>,
+    printed: Mutex<Vec<u8>>,
     /// How many.
     printed_bytes: AtomicUsize,
 }
@@ -215,7 +215,7 @@ impl DeviceMemory {
                     registered: RwLock::default(),
                     heap_bytes: AtomicU64::new(USUAL_HEAP),
                     heap: Mutex::default(),
-                    said: Mutex::default(),
+                    printed: Mutex::default(),
                     printed_bytes: AtomicUsize::new(USUAL_PRINTED),
                 });
             }
@@ -276,12 +276,12 @@ impl DeviceMemory {
 
     /// Gives the program's standard output what kernels printed.
     pub(crate) fn flush(&self) {
-        let all = std::mem::take(&mut *locked(&self.said));
-        let said = &all[all.len().saturating_sub(self.printed_bytes())..];
-        if !said.is_empty() {
+        let all = std::mem::take(&mut *locked(&self.printed));
+        let printed = &all[all.len().saturating_sub(self.printed_bytes())..];
+        if !printed.is_empty() {
             // SAFETY: `stdout` is the C library's, and the place and the length are those of a
             // vector.
-            unsafe { libc::fwrite(said.as_ptr().cast(), 1, said.len(), stdout) };
+            unsafe { libc::fwrite(printed.as_ptr().cast(), 1, printed.len(), stdout) };
         }
     }
 
@@ -383,10 +383,10 @@ impl Memory for DeviceMemory {
         access.write(&mut Mapped { start: self.pointer(access.lowest(), length)?, length }, from)
     }
 
-    fn print(&self, said: &[Printed]) {
-        let (mut all, most) = (locked(&self.said), self.printed_bytes());
-        for part in said {
-            all.extend(spelled(part));
+    fn print(&self, printed: &[Printed]) {
+        let (mut all, most) = (locked(&self.printed), self.printed_bytes());
+        for part in printed {
+            all.extend(formatted(part));
             // Not at every part: moving bytes costs.
             let lost = all.len().saturating_sub(most);
             if lost > most.max(USUAL_PRINTED) {
@@ -457,7 +457,7 @@ unsafe extern "C" {
 }
 
 /// What the C library makes of a specification and its value.
-fn spelled(part: &Printed) -> Vec<u8> {
+fn formatted(part: &Printed) -> Vec<u8> {
     let (spec, text) = match part {
         Printed::Text(text) => return text.clone(),
         Printed::String(spec, text) => (spec, text.as_slice()),

@@ -219,7 +219,7 @@ pub(crate) fn alive() -> u32 {
     result(failed)
 }
 
-/// The same of a call that waits for kernels: the program prints what they said.
+/// The same of a call that waits for kernels: the program prints what they printed.
 pub(crate) fn settled() -> u32 {
     let alive = alive();
     memory().flush();

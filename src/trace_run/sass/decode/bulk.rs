@@ -39,7 +39,7 @@ const UNIT: usize = 16;
 
 /// What a trace has of a copy.
 #[derive(Default)]
-struct Said<'a> {
+struct BulkFields<'a> {
     object: u32,
     multicast: Option<u32>,
     bytes: usize,
@@ -47,7 +47,7 @@ struct Said<'a> {
     rows: &'a [Row],
 }
 
-impl Said<'_> {
+impl BulkFields<'_> {
     /// The form of Accel-Sim 2.0 with a base and differences.
     fn text(&self) -> String {
         let inside: usize = self.rows.iter().map(|row| row.bytes).sum();
@@ -65,9 +65,9 @@ impl Said<'_> {
 }
 
 /// Keeps for the trace what a copy does.
-fn say(scope: &mut Scope<'_>, said: &Said<'_>) {
+fn note_fields(scope: &mut Scope<'_>, fields: &BulkFields<'_>) {
     if scope.warp.record.is_some() {
-        scope.warp.fields = said.text();
+        scope.warp.fields = fields.text();
     }
 }
 
@@ -159,13 +159,13 @@ fn copy(line: &Line) -> Result<Action, String> {
                     complete(scope, object, ranks, bytes)?;
                 }
                 let rows = if from_shared { &[][..] } else { &[row][..] };
-                say(scope, &Said { object, multicast: ranks, bytes, rows });
+                note_fields(scope, &BulkFields { object, multicast: ranks, bytes, rows });
             }
             [false, true] => {
                 let row = global(scope, to, bytes);
                 let data = shared(scope, words::<1>(scope, from)[0], bytes)?;
                 scope.write_global(0, row.address, &data)?;
-                say(scope, &Said { bytes, rows: &[row], ..Said::default() });
+                note_fields(scope, &BulkFields { bytes, rows: &[row], ..BulkFields::default() });
             }
             [false, false] => return Err("a copy from global to global memory".into()),
         }
@@ -179,7 +179,7 @@ fn prefetch(line: &Line) -> Result<Action, String> {
     Ok(Box::new(move |scope, _| {
         let (bytes, _) = size(scope, count, false);
         let row = Row { address: wide(scope, from), offset: 0, bytes };
-        say(scope, &Said { bytes, rows: &[row], ..Said::default() });
+        note_fields(scope, &BulkFields { bytes, rows: &[row], ..BulkFields::default() });
         Ok(())
     }))
 }
@@ -284,7 +284,7 @@ fn reduce(line: &Line) -> Result<Action, String> {
             if bytes > 0 {
                 complete(scope, object, None, bytes)?;
             }
-            say(scope, &Said { object, bytes, ..Said::default() });
+            note_fields(scope, &BulkFields { object, bytes, ..BulkFields::default() });
             return Ok(());
         }
         let row = Row { address: wide(scope, to), offset: 0, bytes };
@@ -292,7 +292,7 @@ fn reduce(line: &Line) -> Result<Action, String> {
         scope.read_global(0, row.address, &mut data)?;
         combine(&mut data, &operands, element, update);
         scope.write_global(0, row.address, &data)?;
-        say(scope, &Said { bytes, rows: &[row], ..Said::default() });
+        note_fields(scope, &BulkFields { bytes, rows: &[row], ..BulkFields::default() });
         Ok(())
     }))
 }
@@ -377,7 +377,7 @@ fn load_box(line: &Line) -> Result<Action, String> {
         let [address, object] = words(scope, registers.first);
         let multicast = ranks.map(|ranks| ranks.first(scope) >> 16);
         let Some(Tile { map, rows }) = registers.tile(scope, mask)? else {
-            say(scope, &Said::default());
+            note_fields(scope, &BulkFields::default());
             return Ok(());
         };
         let mut data = vec![0; map.box_bytes()];
@@ -392,7 +392,7 @@ fn load_box(line: &Line) -> Result<Action, String> {
             })?;
         }
         complete(scope, object, multicast, data.len())?;
-        say(scope, &Said { object, multicast, bytes: data.len(), rows: &rows });
+        note_fields(scope, &BulkFields { object, multicast, bytes: data.len(), rows: &rows });
         Ok(())
     }))
 }
@@ -405,7 +405,7 @@ fn store_box(line: &Line) -> Result<Action, String> {
     Ok(Box::new(move |scope, mask| {
         let [address] = words(scope, registers.first);
         let Some(Tile { map, rows }) = registers.tile(scope, mask)? else {
-            say(scope, &Said::default());
+            note_fields(scope, &BulkFields::default());
             return Ok(());
         };
         let element = map.element();
@@ -428,7 +428,7 @@ fn store_box(line: &Line) -> Result<Action, String> {
             }
             scope.write_global(0, row.address, &old)?;
         }
-        say(scope, &Said { bytes: data.len(), rows: &rows, ..Said::default() });
+        note_fields(scope, &BulkFields { bytes: data.len(), rows: &rows, ..BulkFields::default() });
         Ok(())
     }))
 }
@@ -438,7 +438,7 @@ fn prefetch_box(line: &Line) -> Result<Action, String> {
     Ok(Box::new(move |scope, mask| {
         let tile = registers.tile(scope, mask)?;
         let (bytes, rows) = tile.map_or((0, Vec::new()), |tile| (tile.map.box_bytes(), tile.rows));
-        say(scope, &Said { bytes, rows: &rows, ..Said::default() });
+        note_fields(scope, &BulkFields { bytes, rows: &rows, ..BulkFields::default() });
         Ok(())
     }))
 }

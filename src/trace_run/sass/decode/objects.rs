@@ -32,7 +32,7 @@ fn places(scope: &mut Scope<'_>, place: Address) -> Lanes {
 
 /// Writes the registers of an instruction for the trace: those of the results, which machines do
 /// not ask for, as 0, the address and the value, in the lowest lane.
-fn say(scope: &mut Scope<'_>, results: usize, mask: u32, values: [u64; 2]) {
+fn note_values(scope: &mut Scope<'_>, results: usize, mask: u32, values: [u64; 2]) {
     if scope.warp.record.is_none() || mask == 0 {
         return;
     }
@@ -142,7 +142,7 @@ fn exchange(line: &Line) -> Result<Action, String> {
         }
         scope.put64(target, mask, &olds);
         let first = mask.trailing_zeros() as usize % 32;
-        say(scope, results, mask, [places[first].into(), values[first]]);
+        note_values(scope, results, mask, [places[first].into(), values[first]]);
         Ok(())
     }))
 }
@@ -160,7 +160,7 @@ fn arrive(line: &Line) -> Result<Action, String> {
         }
         scope.put64(target, mask, &olds);
         let first = mask.trailing_zeros() as usize % 32;
-        say(scope, results, mask, [places[first].into(), values[first].into()]);
+        note_values(scope, results, mask, [places[first].into(), values[first].into()]);
         Ok(())
     }))
 }
@@ -258,7 +258,7 @@ pub(super) fn phase_check(line: &Line) -> Result<Action, String> {
             return Ok(());
         }
         let first = mask.trailing_zeros() as usize % 32;
-        say(scope, 0, mask, [places[first].into(), values[first].into()]);
+        note_values(scope, 0, mask, [places[first].into(), values[first].into()]);
         Ok(())
     }))
 }
