@@ -169,12 +169,12 @@ fn qv100_interleaves_channels_at_256_bytes() {
 
 #[test]
 fn dropped_bits_choose_nothing() {
-    for at in 0..5 {
+    for (at, machine) in MACHINES.iter().enumerate().take(5) {
         let map = map(at);
         // A whole row of every channel ends below this bit of the address.
         let above = (1 << 28) * u64::from(map.channels());
-        assert_eq!(map.locate(0x1800), map.locate(0x1800 + (above << 8)), "{:?}", MACHINES[at]);
-        assert_ne!(map.locate(0x1800), map.locate(0x1800 + above / 2), "{:?}", MACHINES[at]);
+        assert_eq!(map.locate(0x1800), map.locate(0x1800 + (above << 8)), "{machine:?}");
+        assert_ne!(map.locate(0x1800), map.locate(0x1800 + above / 2), "{machine:?}");
     }
 }
 
