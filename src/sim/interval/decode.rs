@@ -10,7 +10,7 @@ use crate::gpu::workers::TASK_BARRIER;
 
 /// Represents all predicates that a trace does not list: the last comparison writes it,
 /// branches wait for it. No predicate has this number.
-const UNLISTED: Register = pseudo(0);
+pub(super) const UNLISTED: Register = pseudo(0);
 
 /// Groups of matrix multiplies under way that are distinguished; older ones count as the oldest.
 const MATRIX_GROUPS: u16 = 9;

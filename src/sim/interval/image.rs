@@ -202,13 +202,13 @@ impl Words for State {
 impl Words for Step {
     fn write(&self, words: &mut Vec<u32>) {
         let Self { cycles, unevenness, lasting, slots, instruction, demand, gaps, mix, .. } = self;
-        let Self { unknown, constants, end, .. } = self;
+        let Self { unknown, constants, conflicts, end, .. } = self;
         let Gaps { fetch, registers, units } = gaps;
         [cycles.to_bits(), unevenness.to_bits(), *slots, *instruction, *fetch, *registers, *units]
             .write(words);
         demand.write(words);
         mix.write(words);
-        [*unknown, *constants, u32::from(*lasting)].write(words);
+        [*unknown, *constants, u32::from(*lasting) | u32::from(*conflicts) << 16].write(words);
         match *end {
             StepEnd::Stretch => [0_u32; 3].write(words),
             StepEnd::Access { instruction, slot: None } => [1, instruction, 0].write(words),
@@ -222,7 +222,8 @@ impl Words for Step {
         let [cycles, unevenness, slots, instruction, fetch, registers, units] = Words::read(words)?;
         let (demand, mix) = (Demand::read(words)?, Mix::read(words)?);
         let [unknown, constants, lasting, kind, place, slot] = Words::read(words)?;
-        let lasting = u16::try_from(lasting).ok()?;
+        let conflicts = u16::try_from(lasting >> 16).ok()?;
+        let lasting = u16::try_from(lasting & 0xffff).ok()?;
         let end = match (kind, u8::try_from(slot).ok()?) {
             (0, _) => StepEnd::Stretch,
             (1, _) => StepEnd::Access { instruction: place, slot: None },
@@ -235,6 +236,7 @@ impl Words for Step {
             cycles,
             unevenness,
             lasting,
+            conflicts,
             slots,
             instruction,
             demand,

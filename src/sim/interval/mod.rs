@@ -14,6 +14,7 @@
 
 mod decode;
 mod image;
+mod reuse_cache;
 pub(crate) mod walk;
 
 use std::sync::Arc;
@@ -69,6 +70,9 @@ pub(crate) struct Step {
     /// Resources that one of its instructions occupies for several cycles, one bit each: there,
     /// warps wait for each other even where one instruction issues at a time.
     pub(crate) lasting: u16,
+    /// Cycles of the operand banks, among its [demand](Self::demand), that belong to instructions
+    /// which occupy them for several.
+    pub(crate) conflicts: u16,
     /// Instructions, the one with addresses included.
     pub(crate) slots: u32,
     /// Index of the first of them; the others follow.
@@ -111,6 +115,7 @@ impl Step {
             cycles,
             unevenness: self.unevenness,
             lasting: self.lasting,
+            conflicts: short(self.conflicts),
             slots: to - from,
             instruction: self.instruction + from,
             demand: self.demand.map(short),
@@ -376,6 +381,7 @@ mod tests {
             cycles: 37.5,
             unevenness: 0.5,
             lasting: 1,
+            conflicts: 0,
             slots: 21,
             instruction: 4,
             demand: [41; RESOURCES],

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use super::decode::{STALL, accumulators, age_of};
+use super::decode::{STALL, UNLISTED, accumulators, age_of};
+use super::reuse_cache::ReuseCache;
 use super::{Decoded, Gaps, OPERANDS, RESOURCES, Rules, Step, StepEnd, StretchEnd};
 use crate::config::OperandReads;
 use gpumodel_core::isa::{Effect, ObjectStep, Register, Segment, Unit};
@@ -47,8 +48,7 @@ pub(super) struct Walk<'a> {
     /// The first step of the stretch.
     first: usize,
     unevenness: Unevenness,
-    /// The operands of the last instruction, by slot.
-    last_operands: Vec<Register>,
+    kept: ReuseCache,
 }
 
 impl Step {
@@ -62,6 +62,7 @@ const EMPTY_STEP: Step = Step {
     cycles: 0.0,
     unevenness: 0.0,
     lasting: 0,
+    conflicts: 0,
     slots: 0,
     instruction: 0,
     demand: [0; RESOURCES],
@@ -102,7 +103,7 @@ impl<'a> Walk<'a> {
             gaps,
             first,
             unevenness,
-            last_operands: Vec::new(),
+            kept: ReuseCache::default(),
         };
         walk.step_begin = walk.clock();
         walk
@@ -219,9 +220,9 @@ impl<'a> Walk<'a> {
         let fetched = free.max(self.state.hold);
         let mut ready = fetched;
         for &(register, at) in &self.state.results {
-            if instruction.sources.contains(&register)
-                || instruction.destinations.contains(&register)
-            {
+            // Comparisons write one of several predicates, which traces do not list.
+            let overwrites = register != UNLISTED && instruction.destinations.contains(&register);
+            if overwrites || instruction.sources.contains(&register) {
                 ready = ready.max(at);
             }
         }
@@ -292,7 +293,7 @@ impl<'a> Walk<'a> {
     /// which is after the issue where one bank delivers several.
     fn collect(&mut self, instruction: &Decoded, at: u32) -> u32 {
         let (banks, ports) = (self.rules.register_banks, self.rules.register_bank_ports);
-        let (reads, writes) = self.bank_accesses(instruction);
+        let (reads, writes) = self.bank_accesses(instruction, at);
         if banks == 0 || reads.is_empty() {
             return at;
         }
@@ -305,6 +306,11 @@ impl<'a> Walk<'a> {
         let begin = self.busy_until(BANKS).max(at);
         self.occupy_until(BANKS, begin + cycles);
         self.add_demand(OPERANDS, cycles);
+        if cycles > 1 {
+            let conflicts =
+                self.step.conflicts.saturating_add(u16::try_from(cycles).unwrap_or(u16::MAX));
+            self.step.conflicts = conflicts.min(self.step.demand[OPERANDS]);
+        }
         begin + busiest_read.div_ceil(ports).saturating_sub(1)
     }
 
@@ -313,38 +319,15 @@ impl<'a> Walk<'a> {
     fn bank_accesses<'i>(
         &mut self,
         instruction: &'i Decoded,
+        at: u32,
     ) -> (Cow<'i, [Register]>, &'i [Register]) {
         if self.rules.operand_reads == OperandReads::All {
             return (Cow::Borrowed(&instruction.sources), &instruction.destinations);
         }
         if let Some(marked) = &instruction.marked {
-            return (Cow::Owned(self.unmarked(&instruction.read_operands, marked)), &[]);
+            return (Cow::Owned(self.kept.read_marked(&instruction.read_operands, marked)), &[]);
         }
-        let kept = std::mem::replace(&mut self.last_operands, instruction.read_operands.to_vec());
-        let operands = instruction.read_operands.iter().enumerate();
-        let mut reads: Vec<Register> = Vec::new();
-        for (slot, register) in operands {
-            if kept.get(slot) != Some(register) && !reads.contains(register) {
-                reads.push(*register);
-            }
-        }
-        (Cow::Owned(reads), &[])
-    }
-
-    /// Those of `operands` that the instruction before did not mark `.reuse`; its own marks count
-    /// for the next one.
-    fn unmarked(&mut self, operands: &[Register], marked: &[Register]) -> Vec<Register> {
-        if operands.is_empty() {
-            return Vec::new();
-        }
-        let kept = std::mem::replace(&mut self.last_operands, marked.to_vec());
-        let mut reads: Vec<Register> = Vec::new();
-        for register in operands {
-            if !kept.contains(register) && !reads.contains(register) {
-                reads.push(*register);
-            }
-        }
-        reads
+        (Cow::Owned(self.kept.read(instruction, self.rules.register_banks, at)), &[])
     }
 
     /// An instruction buffer that is refilled only when empty stops the warp after every fill.

@@ -16,6 +16,7 @@
 //! scheduler that is stepped cycle by cycle, in the mean (the test below).
 
 use super::issue_bandwidth::{Claim, ISSUE, PerResource, RESOURCES};
+use crate::interval::OPERANDS;
 
 /// A share of a capacity above which it counts as full: far above rounding.
 const FULL: f32 = 0.999;
@@ -34,7 +35,8 @@ pub(super) fn contend(claims: &mut [Claim], capacity: &PerResource) {
     if claims.len() < 2 {
         return;
     }
-    // One instruction at a time comes to a unit: it waits only behind one that takes longer.
+    // One instruction at a time comes to a unit: it waits only behind one that takes longer. Of
+    // the operand banks that is a part of all.
     let lasting = claims.iter().fold(1 << ISSUE, |all, claim| all | claim.lasting);
     let mut loads = [Load::default(); RESOURCES];
     let mut most = 1.0_f32;
@@ -58,20 +60,24 @@ pub(super) fn contend(claims: &mut [Claim], capacity: &PerResource) {
 
 /// The load of a resource of which there is `limit` per cycle.
 fn waited(claims: &[Claim], resource: usize, limit: f32) -> Load {
-    let (mut asked, mut squares, mut used, mut uneven) = (0.0_f32, 0.0_f32, 0.0_f32, 0.0_f32);
+    let (mut asked, mut squares, mut used) = (0.0_f32, 0.0_f32, 0.0_f32);
+    let (mut uneven, mut conflicting) = (0.0_f32, 0.0_f32);
     for claim in claims {
         let density = claim.density[resource];
         asked += density;
         squares += density * density;
         used += density * claim.rate;
         uneven += density * claim.unevenness;
+        conflicting += density * claim.conflicting;
     }
     if squares <= 0.0 {
         return Load::default();
     }
     // Claims of different densities count as so many equal ones.
     let users = asked * asked / squares;
-    let (asked, used, variability) = (asked / limit, used / limit, 0.5 * uneven / asked);
+    let conflicting = if resource == OPERANDS { conflicting / asked } else { 1.0 };
+    let variability = 0.5 * conflicting * uneven / asked;
+    let (asked, used) = (asked / limit, used / limit);
     let full = used > FULL;
     let demand = if full { asked } else { used };
     let wait = demand.min(1.0) / taken(demand, users, variability) - 1.0;

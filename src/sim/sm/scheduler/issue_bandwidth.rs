@@ -41,17 +41,25 @@ pub(in crate::sm) struct Claim {
     pub(in crate::sm) unevenness: f32,
     /// Resources that one of its instructions occupies for several cycles, one bit each.
     pub(in crate::sm) lasting: u16,
+    /// Part of its use of the operand banks by instructions that occupy them for several cycles.
+    pub(in crate::sm) conflicting: f32,
 }
 
 impl Claim {
     /// The claim of a warp that came as number `age`, not yet given a rate.
     pub(in crate::sm) fn new(density: PerResource, age: u64) -> Self {
-        Self { density, every: 1.0 / density[ISSUE], age, rate: 0.0, unevenness: 0.0, lasting: 0 }
+        let (every, rate, unevenness) = (1.0 / density[ISSUE], 0.0, 0.0);
+        Self { density, every, age, rate, unevenness, lasting: 0, conflicting: 1.0 }
     }
 
     /// The same of an interval whose instructions come unevenly.
     pub(in crate::sm) fn uneven(self, unevenness: f32, lasting: u16) -> Self {
         Self { unevenness, lasting, ..self }
+    }
+
+    /// The same with that part of its use of the operand banks by instructions in conflict.
+    pub(in crate::sm) fn conflicting(self, conflicting: f32) -> Self {
+        Self { conflicting, ..self }
     }
 
     /// The same claim of a warp that has come back, as number `age`.

@@ -1,7 +1,7 @@
 //! What a warp hands to its scheduler, and what is left of it.
 
 use crate::counters::{KernelCounts, StallStack};
-use crate::interval::{Gaps, Step};
+use crate::interval::{Gaps, OPERANDS, Step};
 use crate::sm::scheduler::contention::contend;
 use crate::sm::scheduler::issue_bandwidth::{
     Claim, ISSUE, PerResource, RESOURCES, fits, max_min_fair, one_by_one,
@@ -18,6 +18,8 @@ pub(in crate::sm) struct IssueInterval {
     pub(in crate::sm) unevenness: f64,
     /// See [`Step::lasting`].
     pub(in crate::sm) lasting: u16,
+    /// The sum of [`Step::conflicts`].
+    pub(in crate::sm) conflicts: u32,
     /// Instructions.
     pub(in crate::sm) slots: u32,
     /// Cycles asked of each unit.
@@ -29,8 +31,9 @@ pub(in crate::sm) struct IssueInterval {
 impl IssueInterval {
     /// Adds a step to the interval.
     pub(in crate::sm) fn add(&mut self, step: &Step) {
-        let Step { cycles, unevenness, lasting, slots, ref demand, gaps, .. } = *step;
+        let Step { cycles, unevenness, lasting, conflicts, slots, ref demand, gaps, .. } = *step;
         self.lasting |= lasting;
+        self.conflicts += u32::from(conflicts);
         self.cycles += f64::from(cycles);
         self.unevenness += f64::from(unevenness) * f64::from(slots);
         self.slots += slots;
@@ -42,12 +45,21 @@ impl IssueInterval {
         self.gaps.units += gaps.units;
     }
 
+    /// Part of its use of the operand banks by instructions that occupy them for several cycles.
+    pub(in crate::sm) fn conflicting(&self) -> f32 {
+        let all = f64::from(self.demand[OPERANDS].max(1));
+        #[allow(clippy::cast_possible_truncation, reason = "0 to 1")]
+        let part = (f64::from(self.conflicts) / all) as f32;
+        part.min(1.0)
+    }
+
     /// Adds what has been added since it was as in `before`, `times` more times.
     pub(in crate::sm) fn add_since(&mut self, before: &Self, times: u32) {
         self.cycles += f64::from(times) * (self.cycles - before.cycles);
         self.unevenness += f64::from(times) * (self.unevenness - before.unevenness);
         let more = |sum: &mut u32, before: u32| *sum += times * (*sum - before);
         more(&mut self.slots, before.slots);
+        more(&mut self.conflicts, before.conflicts);
         for (sum, &before) in self.demand.iter_mut().zip(&before.demand) {
             more(sum, before);
         }

@@ -168,7 +168,8 @@ impl Scheduler {
         let running = Running { warp, kernel, left: cycles - ahead, gaps };
         #[allow(clippy::cast_possible_truncation, reason = "a small ratio")]
         let unevenness = (interval.unevenness / f64::from(interval.slots.max(1))) as f32;
-        if !self.go_on(running, Claim::new(density, age).uneven(unevenness, interval.lasting)) {
+        let claim = Claim::new(density, age).uneven(unevenness, interval.lasting);
+        if !self.go_on(running, claim.conflicting(interval.conflicting())) {
             return;
         }
         let slots = ahead * f64::from(issue / self.capacity[ISSUE]);
