@@ -166,11 +166,11 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "opcode-interval",
-        about: "from an instruction to the next on one scheduler, many warps",
+        about: "from an instruction to the next on one scheduler: of 4 warps, OPCODE@N of N, OPCODE@most of all that fit",
         at: "opcode",
         unit: "cycles",
         points: |_| OPCODES.map(String::from).into(),
-        check: opcode,
+        check: opcode_of_warps,
         value: opcode_interval,
     },
     Benchmark {
@@ -201,6 +201,15 @@ const STRIDES: [&str; 7] = ["0", "1", "2", "4", "8", "16", "32"];
 /// Instructions of every unit that all architectures have.
 const OPCODES: [&str; 10] =
     ["FADD", "FFMA", "IADD3", "IMAD", "LOP3.LUT", "SHF.L.U32", "MUFU.RCP", "DFMA", "HFMA2", "POPC"];
+
+/// In a point: as many warps as fit.
+const MOST: &str = "most";
+
+/// What is put behind a published point of a benchmark, to run it in other ways for which the
+/// same value holds: a unit keeps its rate from two warps per scheduler on.
+pub(super) fn variants(benchmark: &str) -> &'static [&'static str] {
+    if benchmark == "opcode-interval" { &["@2", "@8", "@most"] } else { &[] }
+}
 
 /// Threads of a warp.
 const WARP: i64 = 32;
@@ -262,6 +271,16 @@ fn opcode(at: &str) -> Result<(), String> {
     let letters = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '.' || c == '_';
     let fits = !at.is_empty() && at.len() <= 64 && at.chars().all(letters);
     if fits { Ok(()) } else { Err(format!("expected an opcode as FFMA, found `{at}`")) }
+}
+
+/// An opcode, and how many warps of each scheduler issue it.
+fn opcode_of_warps(at: &str) -> Result<(), String> {
+    let (text, warps) = at.split_once('@').unwrap_or((at, MOST));
+    let fits = |warps: u32| (1..=64).contains(&warps);
+    if warps != MOST && !warps.parse().is_ok_and(fits) {
+        return Err(format!("expected 1 to 64 warps or `{MOST}` behind `@`, found `{warps}`"));
+    }
+    opcode(text)
 }
 
 /// A point that was checked, as a whole number.
@@ -437,28 +456,43 @@ fn atomics(bench: &Bench<'_>, at: &str) -> Result<f64, MeasureError> {
 fn per_instruction(
     bench: &Bench<'_>,
     at: (&'static str, &str),
-    width: i64,
-    chains: i64,
+    opcode: &str,
+    size: &[(&str, i64)],
 ) -> Result<f64, MeasureError> {
     const ROUNDS: i64 = 640;
     const MORE: i64 = 64;
     let cycles = |length| {
-        let constants =
-            [("width", width), ("chains", chains), ("length", length), ("rounds", ROUNDS)];
-        Ok::<_, MeasureError>(bench.run_with(at, "opcode", at.1, &constants)?.cycles(0))
+        let constants = [size, &[("length", length), ("rounds", ROUNDS)]].concat();
+        Ok::<_, MeasureError>(bench.run_with(at, "opcode", opcode, &constants)?.cycles(0))
     };
     Ok((cycles(32 + MORE)? - cycles(32)?) / float_of(ROUNDS * MORE))
 }
 
 fn opcode_latency(bench: &Bench<'_>, at: &str) -> Result<f64, MeasureError> {
-    per_instruction(bench, ("opcode-latency", at), WARP, 1)
+    let size = [("number", 1), ("width", WARP), ("chains", 1), ("held", 64)];
+    per_instruction(bench, ("opcode-latency", at), at, &size)
 }
 
 fn opcode_interval(bench: &Bench<'_>, at: &str) -> Result<f64, MeasureError> {
-    const WARPS: u32 = 4;
-    let schedulers = bench.machine().sm.schedulers;
-    let width = WARP * i64::from(WARPS * schedulers);
-    Ok(per_instruction(bench, ("opcode-interval", at), width, 8)? / f64::from(WARPS))
+    const WARPS: i64 = 4;
+    /// Warps of a CTA.
+    const LARGEST_CTA: i64 = 32;
+    let sm = &bench.machine().sm;
+    let (schedulers, most) = (i64::from(sm.schedulers), i64::from(sm.max_warps));
+    let (opcode, warps) = match at.split_once('@') {
+        None => (at, WARPS),
+        Some((opcode, MOST)) => (opcode, most / schedulers),
+        Some((opcode, warps)) => (opcode, count(warps).min(most / schedulers)),
+    };
+    let (warps, all) = (warps.max(1), warps.max(1) * schedulers);
+    let ctas = (1..=all).find(|ctas| all % ctas == 0 && all / ctas <= LARGEST_CTA).unwrap_or(all);
+    let per_warp = i64::from(sm.registers) / (WARP * all);
+    let (chains, held) = if per_warp < 64 { (4, 32) } else { (8, 64) };
+    let size = [("number", ctas), ("width", WARP * all / ctas), ("chains", chains), ("held", held)];
+    let mut alone = bench.resolved.clone();
+    alone.machine.dispatch.sms = 1;
+    let bench = Bench { resolved: &alone, ..*bench };
+    Ok(per_instruction(&bench, ("opcode-interval", at), opcode, &size)? / float_of(warps))
 }
 
 fn launch_interval(bench: &Bench<'_>, at: &str) -> Result<f64, MeasureError> {

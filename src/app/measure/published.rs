@@ -6,7 +6,7 @@ use gpumodel_core::models::{ModelFiles, ModelText, read_text};
 use gpumodel_core::toml::TomlError;
 
 use super::MeasureError;
-use super::benchmark::{BENCHMARKS, Benchmark};
+use super::benchmark::{BENCHMARKS, Benchmark, variants};
 
 /// The columns of a table.
 const COLUMNS: &str = "benchmark,at,value,source";
@@ -97,8 +97,11 @@ impl Published {
         let known = self.0.iter().filter(|row| row.benchmark == benchmark.name);
         let mut points = usual;
         for row in known {
-            if !points.contains(&row.at) {
-                points.push(row.at.clone());
+            for variant in std::iter::once(&"").chain(variants(benchmark.name)) {
+                let at = format!("{}{variant}", row.at);
+                if !points.contains(&at) {
+                    points.push(at);
+                }
             }
         }
         let number = |at: &String| at.parse::<f64>().unwrap_or(0.0);
@@ -106,9 +109,11 @@ impl Published {
         points
     }
 
-    /// The published value of a benchmark at a point, with its source.
+    /// The published value of a benchmark at a point, with its source; of a point without one,
+    /// the value of which it is a [variant](variants).
     pub(super) fn row(&self, benchmark: &str, at: &str) -> Option<(f64, &str)> {
-        let row = self.0.iter().find(|row| row.benchmark == benchmark && row.at == at)?;
+        let found = |at: &str| self.0.iter().find(|row| row.benchmark == benchmark && row.at == at);
+        let row = found(at).or_else(|| found(at.split_once('@')?.0))?;
         Some((row.value, &row.source))
     }
 }
