@@ -230,6 +230,65 @@ mod paper_tables {
     }
 }
 
+mod silicon {
+    //! Does `reports/SILICON.md` agree with the runs against a card's counters?
+    //!
+    //! `BLESS=1 cargo test --test release silicon` writes its table from
+    //! `reports/data/silicon.csv`, which `reports/draw silicon` makes.
+
+    use std::fmt::Write as _;
+
+    use serde::Deserialize;
+
+    use crate::report_data::{distinct, hold_table, reports, rows};
+
+    /// The launches with columns.
+    const FAR: [&str; 4] = ["dct_1d", "btree_find_range", "sobol", "quasirandom"];
+
+    #[derive(Debug, Deserialize)]
+    struct Line {
+        mechanism: String,
+        keys: String,
+        launch: String,
+        cycles: f64,
+        card: f64,
+    }
+
+    impl Line {
+        /// Its error in percent.
+        fn error(&self) -> f64 {
+            100.0 * (self.cycles / self.card - 1.0)
+        }
+    }
+
+    /// Mean of the absolute errors, and the one farthest from zero.
+    fn mean_and_worst(lines: &[&Line]) -> (f64, f64) {
+        let errors: Vec<f64> = lines.iter().map(|line| line.error()).collect();
+        let mean = errors.iter().map(|error| error.abs()).sum::<f64>() / errors.len() as f64;
+        (mean, errors.into_iter().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a }))
+    }
+
+    #[test]
+    fn mechanisms_move_launches_as_their_runs_say() {
+        let lines: Vec<Line> = rows("silicon");
+        let mut text = format!("| | keys | `{}` | mean | worst |\n|---|---|", FAR.join("` | `"));
+        text.push_str(&"---|".repeat(FAR.len() + 2));
+        for mechanism in distinct(lines.iter().map(|line| &line.mechanism)) {
+            let of: Vec<&Line> = lines.iter().filter(|l| l.mechanism == *mechanism).collect();
+            let _ = write!(text, "\n| {mechanism} | {} |", of[0].keys.replace(' ', ", "));
+            for launch in FAR {
+                let line = of.iter().find(|line| line.launch == launch).unwrap();
+                let _ = write!(text, " {:+.1} |", line.error());
+            }
+            assert_eq!(of.len(), 6, "{mechanism}");
+            let (mean, worst) = mean_and_worst(&of);
+            let _ = write!(text, " {mean:.1} | {worst:+.1} |");
+        }
+        text.push('\n');
+        hold_table(&reports().join("SILICON.md"), "silicon", &text);
+    }
+}
+
 mod software_tables {
     //! Do the pairs in `reports/SOFTWARE.md` agree with their runs?
     //!
