@@ -1,6 +1,7 @@
 // CUDA graphs: captured from streams that fork and join, built node by node, launched again with
 // other values, updated, nested.
 #include "check.h"
+#include <cooperative_groups.h>
 __constant__ int offset;
 __global__ void scale(int *x, int n, int a) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -168,10 +169,87 @@ void built() {
   expect("cycle", 0, cudaGraphInstantiate(&none, graph, 0) != cudaSuccess, true, 0);
   cudaGetLastError();
 }
+// Memory of a graph that the program frees after each launch stays the graph's.
+void allocated() {
+  cudaStream_t one;
+  cudaGraph_t graph;
+  cudaGraphExec_t instance;
+  cudaStreamCreate(&one);
+  int *sums = device<int>(nullptr, n), back[n], *of_graph, *other;
+  cudaMemset(sums, 0, sizeof back);
+  cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal);
+  cudaMallocAsync((void **)&of_graph, sizeof back, one);
+  cudaMemsetAsync(of_graph, 0, sizeof back, one);
+  scale<<<3, 128, 0, one>>>(of_graph, n, 1);
+  sum<<<3, 128, 0, one>>>(sums, of_graph, sums, n);
+  is("end of memory", cudaStreamEndCapture(one, &graph), cudaSuccess);
+  is("instance with memory", cudaGraphInstantiate(&instance, graph, 0), cudaSuccess);
+  for (int round = 0; round < 3; round++) {
+    is("launch with memory", cudaGraphLaunch(instance, one), cudaSuccess);
+    is("free", cudaFreeAsync(of_graph, one), cudaSuccess);
+    cudaMallocAsync((void **)&other, sizeof back, one);
+    cudaMemsetAsync(other, 1, sizeof back, one);
+    if (round < 2) cudaGraphLaunch(instance, one);
+    if (round < 2) cudaFreeAsync(of_graph, one);
+    cudaMemcpyAsync(back, other, sizeof back, cudaMemcpyDeviceToHost, one);
+    cudaFreeAsync(other, one);
+    is("sync", cudaStreamSynchronize(one), cudaSuccess);
+    for (int i = 0; i < n; i++) expect("other memory", i, back[i], 0x01010101, 0);
+  }
+  cudaMemcpy(back, sums, sizeof back, cudaMemcpyDeviceToHost);
+  for (int i = 0; i < n; i++) expect("sums", i, back[i], 50, 0);
+}
+__global__ void meet(int *x, int value) {
+  x[blockIdx.x] = value;
+  cooperative_groups::this_grid().sync();
+  if (blockIdx.x == 0 && threadIdx.x == 0) x[gridDim.x] = x[0] + x[gridDim.x - 1];
+}
+// New parameters keep that a kernel is cooperative; an event is recorded at each launch.
+void cooperative() {
+  cudaStream_t one;
+  cudaGraph_t graph;
+  cudaGraphExec_t instance;
+  cudaEvent_t begin, end;
+  cudaStreamCreate(&one);
+  cudaEventCreate(&begin);
+  cudaEventCreate(&end);
+  int *x = device<int>(nullptr, 8), back[8], value = 3;
+  void *values[] = {&x, &value};
+  cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal);
+  cudaEventRecordWithFlags(begin, one, cudaEventRecordExternal);
+  cudaLaunchCooperativeKernel((void *)meet, dim3(4), dim3(32), values, 0, one);
+  cudaEventRecordWithFlags(end, one, cudaEventRecordExternal);
+  is("end of meeting", cudaStreamEndCapture(one, &graph), cudaSuccess);
+  is("instance that meets", cudaGraphInstantiate(&instance, graph, 0), cudaSuccess);
+  cudaGraphNode_t nodes[8];
+  size_t count = 8;
+  cudaGraphGetNodes(graph, nodes, &count);
+  value = 9;
+  cudaKernelNodeParams other = {};
+  other.func = (void *)meet;
+  other.gridDim = dim3(4);
+  other.blockDim = dim3(32);
+  other.kernelParams = values;
+  for (size_t i = 0; i < count; i++) {
+    cudaGraphNodeType type;
+    cudaGraphNodeGetType(nodes[i], &type);
+    if (type == cudaGraphNodeTypeKernel)
+      is("other meeting", cudaGraphExecKernelNodeSetParams(instance, nodes[i], &other), cudaSuccess);
+  }
+  is("meet", cudaGraphLaunch(instance, one), cudaSuccess);
+  is("met", cudaStreamSynchronize(one), cudaSuccess);
+  float time = 0;
+  cudaEventElapsedTime(&time, begin, end);
+  expect("time of the graph", 0, time > 0.0001f, true, 0);
+  cudaMemcpy(back, x, sizeof back, cudaMemcpyDeviceToHost);
+  expect("meeting", 0, back[4], 18, 0);
+}
 int main() {
   int ten = 10;
   cudaMemcpyToSymbol(offset, &ten, sizeof ten);
   captured();
   built();
+  allocated();
+  cooperative();
   return finish("graphs");
 }

@@ -42,6 +42,7 @@ const LOCAL: usize = 0x20;
 const STACK: usize = 0x28;
 const DYNAMIC_SHARED: usize = 0x2c;
 const GRID_ID: usize = 0x30;
+const BANK: usize = 0x40;
 const CONSTANTS: usize = 0x50;
 const SMS: usize = 0x10c;
 const SYSTEM_SHARED: usize = 0x114;
@@ -176,6 +177,8 @@ impl<'a> Grid<'a> {
         grid.banks[0][constants..][..8].copy_from_slice(&constant_address(0).to_le_bytes());
         if late {
             grid.fill_cluster();
+        } else {
+            grid.banks[0][BANK..][..8].copy_from_slice(&CONSTANT_WINDOW.to_le_bytes());
         }
         grid
     }

@@ -70,7 +70,6 @@ allocations! {
     cudaMallocManaged(u32) = managed;
     cudaMallocHost() = of_host;
     cudaHostAlloc(u32) = of_host;
-    cudaMallocAsync(*mut c_void) = allocate;
 }
 
 macro_rules! releases {
@@ -87,11 +86,37 @@ releases! {
     cudaFreeHost();
 }
 
-/// What a graph frees it needs again at its next launch, so that it stays.
+/// What a graph allocates it needs at the same place at each launch, so that it stays.
+#[unsafe(no_mangle)]
+extern "C" fn cudaMallocAsync(place: *mut *mut c_void, bytes: usize, stream: *const c_void) -> u32 {
+    let done = allocate(place, bytes);
+    let captured = done == code::SUCCESS && state().is_captured(number(stream));
+    match get(place) {
+        Some(at) if captured => {
+            memory().keep(number(at));
+            in_stream(stream, NodeKind::Allocate, |_| code::SUCCESS)
+        }
+        _ => done,
+    }
+}
+
+/// Memory that a graph allocates and frees: the last one with this node frees it.
+struct Temporary(u64);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        memory().drop_kept(self.0);
+    }
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn cudaFreeAsync(place: *mut c_void, stream: *const c_void) -> u32 {
     if state().is_captured(number(stream)) {
-        return in_stream(stream, NodeKind::Free, |_| code::SUCCESS);
+        let temporary = Temporary(number(place));
+        return in_stream(stream, NodeKind::Free, move |_| {
+            let _ = &temporary;
+            code::SUCCESS
+        });
     }
     release(place)
 }
@@ -573,9 +598,9 @@ extern "C" fn cudaMallocFromPoolAsync(
     place: *mut *mut c_void,
     bytes: usize,
     _: *mut c_void,
-    _: *mut c_void,
+    stream: *const c_void,
 ) -> u32 {
-    allocate(place, bytes)
+    cudaMallocAsync(place, bytes, stream)
 }
 
 /// The stream of a program with a default stream per thread (`cudaStreamPerThread`).
@@ -595,6 +620,10 @@ stream_twins! {
     );
     cudaMemcpy3DAsync_ptsz = cudaMemcpy3DAsync(a: *const c_void);
     cudaFreeAsync_ptsz = cudaFreeAsync(a: *mut c_void);
+    cudaMallocAsync_ptsz = cudaMallocAsync(a: *mut *mut c_void, b: usize);
+    cudaMallocFromPoolAsync_ptsz = cudaMallocFromPoolAsync(
+        a: *mut *mut c_void, b: usize, c: *mut c_void
+    );
 }
 
 twins! {
@@ -606,9 +635,5 @@ twins! {
         a: *mut c_void, b: usize, c: *const c_void, d: usize, e: usize, f: usize, g: c_int
     );
     cudaMemcpy3D_ptds = cudaMemcpy3D(a: *const c_void);
-    cudaMallocAsync_ptsz = cudaMallocAsync(a: *mut *mut c_void, b: usize, c: *mut c_void);
-    cudaMallocFromPoolAsync_ptsz = cudaMallocFromPoolAsync(
-        a: *mut *mut c_void, b: usize, c: *mut c_void, d: *mut c_void
-    );
     cudaMemPrefetchAsync_ptsz = cudaMemPrefetchAsync();
 }

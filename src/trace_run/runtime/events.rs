@@ -114,7 +114,10 @@ pub(crate) fn record_event(event: u64) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn cudaStreamWaitEvent(stream: *const c_void, event: *const c_void, _: u32) -> u32 {
-    state().wait_captured(number(stream), number(event));
+    match state().wait_captured(number(stream), number(event)) {
+        code::SUCCESS => {}
+        wrong => return result(wrong),
+    }
     alive()
 }
 
@@ -136,15 +139,22 @@ extern "C" fn cudaEventRecord_ptsz(event: *mut c_void, stream: *mut c_void) -> u
 extern "C" fn cudaEventRecordWithFlags_ptsz(
     event: *mut c_void,
     stream: *mut c_void,
-    _: u32,
+    flags: u32,
 ) -> u32 {
-    cudaEventRecord_ptsz(event, stream)
+    cudaEventRecordWithFlags(event, per_thread(stream).cast_mut(), flags)
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cudaEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, _: u32) -> u32 {
+extern "C" fn cudaEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, flags: u32) -> u32 {
+    if flags & EXTERNAL != 0 {
+        let event = number(event);
+        return in_stream(stream, NodeKind::RecordEvent, move |_| record_event(event));
+    }
     cudaEventRecord(event, stream)
 }
+
+/// `cudaEventRecordExternal`: each launch of a graph records the event.
+const EXTERNAL: u32 = 1;
 
 /// The time of the program's events is no GPU's: a nanosecond per warp instruction, so that it
 /// is the same in every run.
@@ -188,9 +198,11 @@ extern "C" fn cudaLaunchHostFunc(
 
 /// Calls a function of the program.
 pub(crate) fn call_host(function: HostFunction, data: u64) -> u32 {
-    memory().flush();
-    function(pointer(data));
-    code::SUCCESS
+    let alive = settled();
+    if alive == code::SUCCESS {
+        function(pointer(data));
+    }
+    alive
 }
 
 #[unsafe(no_mangle)]

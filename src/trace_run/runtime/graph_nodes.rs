@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::copies::{copy_volume, transfer, volume};
 use crate::events::{HostFunction, call_host, record_event};
-use crate::graphs::{NewNode, NodeKind, Work, add, replace};
+use crate::graphs::{KernelAttributes, NewNode, NodeKind, Work, add, attributes_of, replace};
 use crate::launch::kernel_work;
 use crate::pointers::{get, number, pointer, put};
 use crate::state::{alive, code};
@@ -42,8 +42,6 @@ macro_rules! nodes {
 }
 
 nodes! {
-    Kernel = kernel_work: cudaGraphAddKernelNode cudaGraphKernelNodeSetParams
-        cudaGraphExecKernelNodeSetParams;
     Copy = volume_work: cudaGraphAddMemcpyNode cudaGraphMemcpyNodeSetParams
         cudaGraphExecMemcpyNodeSetParams;
     Fill = fill_work: cudaGraphAddMemsetNode cudaGraphMemsetNodeSetParams
@@ -54,6 +52,34 @@ nodes! {
         cudaGraphExecEventRecordNodeSetEvent;
     WaitForEvent = wait_work: cudaGraphAddEventWaitNode cudaGraphEventWaitNodeSetEvent
         cudaGraphExecEventWaitNodeSetEvent;
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaGraphAddKernelNode(
+    node: *mut u64,
+    graph: *const c_void,
+    after: *const u64,
+    count: usize,
+    parameters: *const c_void,
+) -> u32 {
+    let work = kernel_work(parameters, KernelAttributes::default());
+    add(&NewNode { node, graph, after, count }, NodeKind::Kernel, work)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaGraphKernelNodeSetParams(node: *const c_void, parameters: *const c_void) -> u32 {
+    let work = kernel_work(parameters, attributes_of(None, node));
+    replace(None, node, NodeKind::Kernel, work)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaGraphExecKernelNodeSetParams(
+    instance: *const c_void,
+    node: *const c_void,
+    parameters: *const c_void,
+) -> u32 {
+    let work = kernel_work(parameters, attributes_of(Some(instance), node));
+    replace(Some(instance), node, NodeKind::Kernel, work)
 }
 
 fn volume_work(parameters: *const c_void) -> Result<Work, u32> {

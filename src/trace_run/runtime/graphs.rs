@@ -5,10 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::copies::per_thread;
 use crate::pointers::{get, number, pointer, put, put_at};
 use crate::state::{State, alive, code, result, state};
+use gpumodel_core::units::Dim3;
 
 /// What a node does, in the stream of that number.
 pub(crate) type Work = Arc<dyn Fn(u64) -> u32 + Send + Sync>;
@@ -25,6 +27,7 @@ pub(crate) enum NodeKind {
     Empty = 5,
     WaitForEvent = 6,
     RecordEvent = 7,
+    Allocate = 10,
     Free = 11,
 }
 
@@ -33,8 +36,17 @@ struct Node {
     handle: u64,
     kind: NodeKind,
     work: Work,
+    /// Those of a kernel, which new parameters keep.
+    attributes: KernelAttributes,
     /// The nodes that it depends on.
     after: Vec<u64>,
+}
+
+/// How a kernel is launched beyond its parameters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KernelAttributes {
+    pub(crate) cooperative: bool,
+    pub(crate) cluster: Option<Dim3>,
 }
 
 /// A graph, or an instance of one, whose nodes stand in the order in which they run.
@@ -64,6 +76,18 @@ pub(crate) struct Graphs {
 
 /// The streams of a program without one per thread cannot be captured.
 const LAST_LEGACY_STREAM: u64 = 1;
+
+/// `cudaStreamPerThread`.
+const PER_THREAD_STREAM: u64 = 2;
+
+/// The number of a stream among captures, in which each thread of the host has its own stream.
+fn key(stream: u64) -> u64 {
+    static THREADS: AtomicU64 = AtomicU64::new(1 << 63);
+    thread_local! {
+        static OWN: u64 = THREADS.fetch_add(1, Ordering::Relaxed);
+    }
+    if stream == PER_THREAD_STREAM { OWN.with(|own| *own) } else { stream }
+}
 
 impl Graph {
     /// The nodes, each after those that it depends on; none where that is not possible.
@@ -124,17 +148,18 @@ impl State {
         let graph = self.graphs.graphs.get_mut(&graph)?;
         let known = |one: &u64| graph.0.iter().any(|node| node.handle == *one);
         after.iter().all(known).then_some(())?;
-        graph.0.push(Node { handle, kind, work, after });
+        graph.0.push(Node { handle, kind, work, attributes: KernelAttributes::default(), after });
         Some(handle)
     }
 
     /// Whether work in that stream goes into a graph.
     pub(crate) fn is_captured(&self, stream: u64) -> bool {
-        self.graphs.captures.contains_key(&stream)
+        self.graphs.captures.contains_key(&key(stream))
     }
 
     /// Adds work to the graph that the stream is captured into.
     pub(crate) fn capture(&mut self, stream: u64, kind: NodeKind, work: Work) -> u32 {
+        let stream = key(stream);
         let capture = self.graphs.captures.get(&stream).map(|one| (one.graph, one.last.clone()));
         let added = capture.and_then(|(graph, after)| self.add_node(graph, kind, after, work));
         let Some(node) = added else { return code::CAPTURE_INVALIDATED };
@@ -144,8 +169,26 @@ impl State {
         code::SUCCESS
     }
 
+    /// Adds a kernel to the graph that the stream is captured into.
+    pub(crate) fn capture_kernel(
+        &mut self,
+        stream: u64,
+        work: Work,
+        attributes: KernelAttributes,
+    ) -> u32 {
+        let done = self.capture(stream, NodeKind::Kernel, work);
+        let Graphs { graphs, captures, .. } = &mut self.graphs;
+        let capture = captures.get(&key(stream)).filter(|_| done == code::SUCCESS);
+        let added = capture.and_then(|one| Some((graphs.get_mut(&one.graph)?, *one.last.first()?)));
+        if let Some(node) = added.and_then(|(graph, last)| graph.node(last)) {
+            node.attributes = attributes;
+        }
+        done
+    }
+
     /// Notes an event of a stream; whether that is captured.
     pub(crate) fn record_captured(&mut self, event: u64, stream: u64) -> bool {
+        let stream = key(stream);
         let Graphs { captures, events, .. } = &mut self.graphs;
         match captures.get(&stream) {
             Some(capture) => events.insert(event, (capture.graph, capture.last.clone())),
@@ -155,17 +198,23 @@ impl State {
     }
 
     /// A stream that waits for an event of a capture joins it.
-    pub(crate) fn wait_captured(&mut self, stream: u64, event: u64) {
+    pub(crate) fn wait_captured(&mut self, stream: u64, event: u64) -> u32 {
         let Graphs { captures, events, .. } = &mut self.graphs;
-        let Some((graph, nodes)) = events.get(&event) else { return };
+        let Some((graph, nodes)) = events.get(&event) else { return code::SUCCESS };
+        if stream <= LAST_LEGACY_STREAM {
+            return code::CAPTURE_UNSUPPORTED;
+        }
+        let stream = key(stream);
         let new = Capture { graph: *graph, last: Vec::new(), first: false };
         let last = &mut captures.entry(stream).or_insert(new).last;
         let missing: Vec<u64> = nodes.iter().filter(|node| !last.contains(node)).copied().collect();
         last.extend(missing);
+        code::SUCCESS
     }
 
     /// Ends the capture that began in a stream; its graph, or the error.
     fn end_capture(&mut self, stream: u64) -> Result<u64, u32> {
+        let stream = key(stream);
         let Graphs { graphs, captures, events, .. } = &mut self.graphs;
         let capture = captures.get(&stream).ok_or(code::ILLEGAL_STATE)?;
         if !capture.first {
@@ -201,6 +250,7 @@ pub(crate) fn in_stream(
 
 /// The dependencies of a new node.
 fn listed(nodes: *const u64, count: usize) -> Vec<u64> {
+    let count = if nodes.is_null() { 0 } else { count };
     (0..count).filter_map(|index| get(nodes.wrapping_add(index))).collect()
 }
 
@@ -224,6 +274,19 @@ pub(crate) fn add(to: &NewNode, kind: NodeKind, work: Result<Work, u32>) -> u32 
         Ok(_) => result(code::INVALID_VALUE),
         Err(wrong) => result(wrong),
     }
+}
+
+/// The attributes of a kernel node: those in an instance where there is one.
+pub(crate) fn attributes_of(
+    instance: Option<*const c_void>,
+    node: *const c_void,
+) -> KernelAttributes {
+    let (mut state, node) = (state(), number(node));
+    let graph = match instance {
+        Some(one) => state.graphs.instances.get_mut(&number(one)),
+        None => state.graphs.of_node(node),
+    };
+    graph.and_then(|graph| graph.node(node)).map(|node| node.attributes).unwrap_or_default()
 }
 
 /// Gives a node other work: that of an instance where there is one, else that of its graph.
@@ -265,7 +328,7 @@ extern "C" fn cudaStreamBeginCapture(stream: *const c_void, _: u32) -> u32 {
     let graph = state.new_handle();
     state.graphs.graphs.insert(graph, Graph::default());
     let capture = Capture { graph, last: Vec::new(), first: true };
-    state.graphs.captures.insert(number, capture);
+    state.graphs.captures.insert(key(number), capture);
     code::SUCCESS
 }
 
@@ -401,7 +464,9 @@ extern "C" fn cudaGraphExecUpdate(
     let old = state.graphs.instances.get_mut(&number(instance));
     let value = match (old, new) {
         (Some(old), Some(new)) if old.resembles(&new) => {
-            *old = new;
+            for (old, new) in old.0.iter_mut().zip(new.0) {
+                old.work = new.work;
+            }
             code::SUCCESS
         }
         (Some(_), Some(_)) => code::UPDATE_FAILURE,

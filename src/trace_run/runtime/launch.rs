@@ -15,7 +15,7 @@ use gpumodel_trace_run::{Exception, Failure, RunError};
 
 use crate::copies::per_thread;
 use crate::device::most_shared;
-use crate::graphs::{NodeKind, Work};
+use crate::graphs::{KernelAttributes, Work};
 use crate::pointers::{bytes, get, number, pointer, put, put_at};
 use crate::state::{Configuration, State, code, fail, memory, result, settled, state};
 
@@ -176,7 +176,9 @@ fn launch(
     let stream = configuration.stream;
     let value = match state.prepare(number(function), configuration, parameters, cooperative) {
         Ok(call) if state.is_captured(stream) => {
-            state.capture(stream, NodeKind::Kernel, call.work())
+            let cluster = call.configuration.cluster;
+            let attributes = KernelAttributes { cooperative: call.cooperative, cluster };
+            state.capture_kernel(stream, call.work(), attributes)
         }
         Ok(call) => state.launch(&call),
         Err(wrong) => wrong,
@@ -225,14 +227,18 @@ struct KernelParameters {
 }
 
 /// The work of a kernel node.
-pub(crate) fn kernel_work(parameters: *const c_void) -> Result<Work, u32> {
+pub(crate) fn kernel_work(
+    parameters: *const c_void,
+    attributes: KernelAttributes,
+) -> Result<Work, u32> {
+    let KernelAttributes { cooperative, cluster } = attributes;
     let one = get(parameters.cast::<KernelParameters>()).ok_or(code::INVALID_VALUE)?;
     if !one.packed.is_null() {
         return Err(code::NOT_SUPPORTED);
     }
     let (grid, block, shared) = (one.grid.into(), one.block.into(), one.shared as usize);
-    let configuration = Configuration { grid, block, shared, stream: 0, cluster: None };
-    let call = state().prepare(number(one.function), configuration, one.parameters, false)?;
+    let configuration = Configuration { grid, block, shared, stream: 0, cluster };
+    let call = state().prepare(number(one.function), configuration, one.parameters, cooperative)?;
     Ok(call.work())
 }
 
@@ -375,6 +381,9 @@ impl State {
     ) -> Result<KernelCall, u32> {
         let function = self.function(host).ok_or(code::INVALID_FUNCTION)?;
         self.check(host, &function, configuration, cooperative)?;
+        if parameters.is_null() && !function.parameters.is_empty() {
+            return Err(code::INVALID_VALUE);
+        }
         let parameters = gather(&function, parameters);
         Ok(KernelCall { host, configuration, parameters, cooperative })
     }

@@ -2,7 +2,7 @@
 //! program's addresses: the same program gives the same trace where its kernels use memory of the
 //! host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, c_char};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -34,6 +34,8 @@ pub(crate) struct DeviceMemory {
     /// What kernels may access, without a lock where possible.
     runs: Runs,
     blocks: Mutex<Blocks>,
+    /// Allocations of graphs, which stay when the program frees them.
+    kept: Mutex<BTreeSet<u64>>,
     /// Memory of the program that kernels may use.
     registered: RwLock<BTreeMap<u64, u64>>,
     /// Bytes that kernels may allocate.
@@ -212,6 +214,7 @@ impl DeviceMemory {
                     size,
                     runs: Runs::default(),
                     blocks: Mutex::new(Blocks::new(BASE + ALIGN, BASE + size)),
+                    kept: Mutex::default(),
                     registered: RwLock::default(),
                     heap_bytes: AtomicU64::new(USUAL_HEAP),
                     heap: Mutex::default(),
@@ -242,8 +245,29 @@ impl DeviceMemory {
         Some(at)
     }
 
-    /// Frees what was allocated at `at`; false when nothing was.
+    /// Lets what was allocated at `at` stay until [`DeviceMemory::drop_kept`]: a graph needs it at
+    /// each launch.
+    pub(crate) fn keep(&self, at: u64) {
+        locked(&self.kept).insert(at);
+    }
+
+    /// Whether that is so.
+    pub(crate) fn is_kept(&self, at: u64) -> bool {
+        locked(&self.kept).contains(&at)
+    }
+
+    /// Ends that, and frees it.
+    pub(crate) fn drop_kept(&self, at: u64) {
+        if locked(&self.kept).remove(&at) {
+            self.free(at);
+        }
+    }
+
+    /// Frees what was allocated at `at`, unless it is kept; false when nothing was.
     pub(crate) fn free(&self, at: u64) -> bool {
+        if self.is_kept(at) {
+            return true;
+        }
         let mut blocks = locked(&self.blocks);
         let freed = blocks.free(at);
         self.runs.update(&blocks);

@@ -15,7 +15,9 @@ pub(crate) fn put<T>(to: *mut T, value: T) -> bool {
 
 /// Writes `value` at `offset` bytes after `to`.
 pub(crate) fn put_at<T>(to: *mut c_void, offset: usize, value: T) {
-    put(to.wrapping_byte_add(offset).cast::<T>(), value);
+    if !to.is_null() {
+        put(to.wrapping_byte_add(offset).cast::<T>(), value);
+    }
 }
 
 /// What `from` points to; none for a null pointer.

@@ -45,6 +45,7 @@ pub(crate) fn to_symbol(
         Some(Place::Device(at, size)) if !outside(offset, count, size) => {
             transfer(pointer(at + offset as u64), from, count, stream)
         }
+        Some(Place::Constant(..)) if count > 0 && from.is_null() => result(code::INVALID_VALUE),
         Some(Place::Constant(module, at, size)) if !outside(offset, count, size as u64) => {
             let ready = if stream.is_none() { settled() } else { alive() };
             if ready != code::SUCCESS {

@@ -460,15 +460,18 @@ fn copy(line: &Line) -> Result<Action, String> {
     let (to, from) = (args.memory()?, args.memory()?);
     let (bytes, _) = width(line);
     let fills = args.maybe_predicate();
+    // The lowest bits of the address say how many bytes at the end are zero instead of read.
+    let zeros = if line.has("ZFILL") { bytes as u64 - 1 } else { 0 };
     Ok(Box::new(move |scope, mask| {
         let to = addresses(scope, to, Space::Shared);
         let from = addresses(scope, from, Space::Global);
-        scope.aligned(mask, &from, bytes)?;
+        scope.aligned(mask, &from.map(|place| place & !zeros), bytes)?;
         let reads = fills.map_or(u32::MAX, |fills| scope.holds(fills));
         for lane in each(mask) {
             let mut raw = [0; 16];
             if reads >> lane & 1 == 1 {
-                scope.read(Space::Global, lane, from[lane], &mut raw[..bytes])?;
+                let count = bytes - usize::try_from(from[lane] & zeros).unwrap_or(0);
+                scope.read(Space::Global, lane, from[lane] & !zeros, &mut raw[..count])?;
             }
             scope.write(Space::Shared, lane, to[lane], &raw[..bytes])?;
         }
