@@ -73,6 +73,9 @@ void calls() {
   expect("no such device", 0, int(cudaGetDeviceProperties(new cudaDeviceProp, 99)), int(cudaErrorInvalidDevice), 0);
   cudaFunction_t function;
   expect("function", 0, int(cudaGetFuncBySymbol(&function, (const void *)step)), 0, 0);
+  int fitting = -1;
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fitting, step, 128, ~size_t(0));
+  expect("none fits", 0, fitting, 0, 0);
   cudaOccupancyAvailableDynamicSMemPerBlock(&room, step, 1, 128);
   expect("room", 0, room >= 48 * 1024, true, 0);
   cudaDeviceProp p;

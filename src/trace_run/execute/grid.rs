@@ -42,6 +42,7 @@ const LOCAL: usize = 0x20;
 const STACK: usize = 0x28;
 const DYNAMIC_SHARED: usize = 0x2c;
 const GRID_ID: usize = 0x30;
+/// The generic address of the bank, up to sm_89.
 const BANK: usize = 0x40;
 const CONSTANTS: usize = 0x50;
 const SMS: usize = 0x10c;

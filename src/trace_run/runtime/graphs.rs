@@ -242,7 +242,9 @@ pub(crate) fn in_stream(
     let stream = number(stream);
     let mut state = state();
     if state.is_captured(stream) {
-        return state.capture(stream, kind, Arc::new(work));
+        let done = state.capture(stream, kind, Arc::new(work));
+        drop(state);
+        return result(done);
     }
     drop(state);
     work(stream)

@@ -55,7 +55,8 @@ impl State {
     /// CTAs of so many threads that an SM holds.
     fn ctas_per_sm(&self, function: &Function, threads: u64, shared: u64) -> u64 {
         let device = &self.request.device;
-        let shared = self.static_shared(function) + shared + device.reserved_shared_bytes;
+        let dynamic = shared.saturating_add(device.reserved_shared_bytes);
+        let shared = self.static_shared(function).saturating_add(dynamic).max(1);
         // A warp has its registers in one part of the SM (`cuda_occupancy.h`).
         let partitions = u64::from(device.partitions.max(1));
         let part = u64::from(device.registers_per_sm) / partitions;
@@ -64,7 +65,9 @@ impl State {
         let fitting = [
             u64::from(device.threads_per_sm) / threads.next_multiple_of(32).max(32),
             warps / threads.div_ceil(32).max(1),
-            device.shared_bytes_per_sm / shared.next_multiple_of(unit).max(unit),
+            shared
+                .checked_next_multiple_of(unit)
+                .map_or(0, |each| device.shared_bytes_per_sm / each),
             device.ctas_per_sm.into(),
         ];
         fitting.into_iter().min().unwrap_or(0)
