@@ -183,6 +183,16 @@ pub struct SmSpec {
     pub contention: bool,
     /// Cycles added to every dependent issue distance beyond the unit's latency.
     pub dependent_issue_cycles: u32,
+    /// Cycles by which a result of the integer unit comes later to the FP32 unit than to the
+    /// integer unit, and the other way round.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cross_unit_cycles: u32,
+    /// The same to the special functions' unit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sfu_operand_cycles: u32,
+    /// The same to memory instructions: addresses and data.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub memory_operand_cycles: u32,
     /// Register-file banks of one scheduler; 0: operand reads never conflict.
     pub register_banks: u32,
     /// Registers that one bank delivers per cycle.
@@ -348,6 +358,9 @@ pub struct L1Spec {
     pub dirty_percent: u32,
     /// Memory instructions that may queue in front of the load/store unit.
     pub queue: u32,
+    /// Those of one scheduler's warps among them; 0: as many as the queue holds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub scheduler_queue: u32,
     /// Contents are dropped at the start of every kernel.
     pub flushed_at_kernel_start: bool,
 }

@@ -104,7 +104,8 @@ fn controlled(machine: &Machine, instruction: &Instruction, mut decoded: Decoded
         decoded.marked = Some(marked.collect());
     }
     if sm.control_bits == ControlBitsUse::All {
-        decoded.stall = Some(control.stall());
+        // One that yields leaves the next cycle to other warps.
+        decoded.stall = Some(control.stall().max(2 * u32::from(control.yields())));
         decoded.covered = control.write_barrier().is_none();
         decoded.sources = decoded.sources.iter().copied().chain([STALL]).collect();
     }

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::walk::{SlotId, State, StateId, StateTable};
+use super::state::{Origin, Pending, SlotId, State, StateId, StateTable};
 use super::{BarrierOperands, Demand, Gaps, Key, Mix, Profile, Step, StepEnd, Stretch, StretchEnd};
 use gpumodel_core::isa::Register;
 use gpumodel_core::units::{to_u32, to_usize};
@@ -181,21 +181,35 @@ one_word! {
         |word| u16::try_from(word).ok().map(Register::from_bits);
 }
 
+impl Words for Pending {
+    fn write(&self, words: &mut Vec<u32>) {
+        self.register.write(words);
+        [self.gone, self.from as u32].write(words);
+    }
+
+    fn read(words: &mut Unread<'_>) -> Option<Self> {
+        let register = Register::read(words)?;
+        let [gone, from] = Words::read(words)?;
+        let origins = [Origin::Any, Origin::Variable, Origin::Int, Origin::Fp32];
+        let from = origins.into_iter().find(|&origin| origin as u32 == from)?;
+        Some(Self { register, gone, from })
+    }
+}
+
 impl Words for State {
     fn write(&self, words: &mut Vec<u32>) {
-        let Self { results, variable, loads, units, hold, issued, fetched } = self;
+        let Self { results, loads, units, hold, issued, fetched } = self;
         results.write(words);
-        variable.write(words);
         loads.write(words);
         units.write(words);
         [*hold, *issued, *fetched].write(words);
     }
 
     fn read(words: &mut Unread<'_>) -> Option<Self> {
-        let (results, variable) = (Vec::read(words)?, Vec::read(words)?);
+        let results = Vec::read(words)?;
         let (loads, units) = (Vec::read(words)?, Vec::read(words)?);
         let [hold, issued, fetched] = Words::read(words)?;
-        Some(Self { results, variable, loads, units, hold, issued, fetched })
+        Some(Self { results, loads, units, hold, issued, fetched })
     }
 }
 

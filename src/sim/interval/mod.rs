@@ -15,6 +15,7 @@
 mod decode;
 mod image;
 mod reuse_cache;
+mod state;
 pub(crate) mod walk;
 
 use std::sync::Arc;
@@ -28,8 +29,9 @@ use gpumodel_core::units::{to_u32, to_usize};
 use crate::gpu::feed::Program;
 pub(crate) use decode::{BarrierOperands, CodeLines, Decoded};
 pub use image::ProfileImage;
-pub(crate) use walk::{SlotId, StateId};
-use walk::{State, StateTable, Walk};
+use state::{Origin, Pending, State, StateTable};
+pub(crate) use state::{SlotId, StateId};
+use walk::Walk;
 
 /// Resources that an interval occupies: the execution units, then the operand banks.
 pub(crate) const RESOURCES: usize = Unit::ALL.len() + 1;
@@ -228,6 +230,39 @@ pub(crate) struct Rules {
     refetch_cycles: u32,
     /// See [`crate::config::SmSpec::leaves_at_any_wait`].
     ends_at_results: bool,
+    forwarding: Forwarding,
+}
+
+/// By how much results of fixed latency come later to units that they do not come from.
+#[derive(Clone, Copy, Debug)]
+struct Forwarding {
+    cross_unit: u32,
+    sfu: u32,
+    memory: u32,
+}
+
+impl Forwarding {
+    /// True where some unit has a result later than another.
+    fn differs(self) -> bool {
+        self.cross_unit.max(self.sfu).max(self.memory) > 0
+    }
+
+    /// The latest of these times after the unit that the result comes from.
+    fn latest(self, from: Origin) -> u32 {
+        let forwarded = matches!(from, Origin::Int | Origin::Fp32);
+        if forwarded { self.cross_unit.max(self.sfu).max(self.memory) } else { 0 }
+    }
+
+    /// The cycle from which on a unit has a result.
+    fn ready(self, result: &Pending, unit: Unit) -> u32 {
+        let later = match (result.from, unit) {
+            (Origin::Int, Unit::Fp32) | (Origin::Fp32, Unit::Int) => self.cross_unit,
+            (Origin::Int | Origin::Fp32, Unit::Sfu) => self.sfu,
+            (Origin::Int | Origin::Fp32, Unit::Memory | Unit::Texture) => self.memory,
+            _ => 0,
+        };
+        (result.gone + later).saturating_sub(self.latest(result.from))
+    }
 }
 
 impl Rules {
@@ -241,6 +276,11 @@ impl Rules {
             instruction_buffer: machine.quirks.instruction_buffer,
             refetch_cycles: machine.quirks.refetch_cycles,
             ends_at_results: machine.sm.leaves_at_any_wait,
+            forwarding: Forwarding {
+                cross_unit: machine.sm.cross_unit_cycles,
+                sfu: machine.sm.sfu_operand_cycles,
+                memory: machine.sm.memory_operand_cycles,
+            },
         }
     }
 }

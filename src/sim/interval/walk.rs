@@ -3,10 +3,9 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::FxHashMap;
-
-use super::decode::{STALL, UNLISTED, accumulators, age_of};
+use super::decode::{STALL, UNLISTED, accumulators};
 use super::reuse_cache::ReuseCache;
+use super::state::{Origin, Pending, SlotId, State, has_variable_latency};
 use super::{Decoded, Gaps, OPERANDS, RESOURCES, Rules, Step, StepEnd, StretchEnd};
 use crate::config::OperandReads;
 use gpumodel_core::isa::{Effect, ObjectStep, Register, Segment, Unit};
@@ -159,8 +158,8 @@ impl<'a> Walk<'a> {
             instruction.sources.contains(register) || instruction.destinations.contains(register)
         };
         let results = self.state.results.iter();
-        let waits = results.filter(|(r, _)| self.state.variable.contains(r) && uses(r));
-        let results = waits.map(|&(_, ready)| ready).max().unwrap_or(0);
+        let waits = results.filter(|one| one.from == Origin::Variable && uses(&one.register));
+        let results = waits.map(|one| one.gone).max().unwrap_or(0);
         let unit = instruction.unit;
         let busy = has_variable_latency(unit) && self.busy_until(unit_number(unit)) > self.last + 1;
         // The time of a busy unit is in its share; the warp only leaves.
@@ -219,11 +218,12 @@ impl<'a> Walk<'a> {
     fn issue_cycle(&mut self, free: u32, instruction: &Decoded, unit: u8) -> u32 {
         let fetched = free.max(self.state.hold);
         let mut ready = fetched;
-        for &(register, at) in &self.state.results {
+        for result in &self.state.results {
             // Comparisons write one of several predicates, which traces do not list.
+            let register = result.register;
             let overwrites = register != UNLISTED && instruction.destinations.contains(&register);
             if overwrites || instruction.sources.contains(&register) {
-                ready = ready.max(at);
+                ready = ready.max(self.rules.forwarding.ready(result, instruction.unit));
             }
         }
         let banks = self.busy_until(BANKS).saturating_sub(COLLECTED);
@@ -272,20 +272,32 @@ impl<'a> Walk<'a> {
         let collected = self.collect(instruction, at);
         let ready = collected.max(begin) + instruction.latency;
         if let Some(stall) = instruction.stall {
-            self.state.write(STALL, collected + stall);
+            let gone = collected + stall;
+            self.state.write(Pending { register: STALL, gone, from: Origin::Any });
         }
         if !instruction.has_addresses && !instruction.covered {
-            let variable = self.rules.ends_at_results && has_variable_latency(instruction.unit);
+            let from = self.origin(instruction);
+            let gone = ready + self.rules.forwarding.latest(from);
             for &register in &instruction.destinations {
-                self.state.write(register, ready);
-                self.state.mark_variable(register, variable);
+                self.state.write(Pending { register, gone, from });
             }
         }
         if instruction.effect == Effect::MatrixGroup {
-            self.state.write(accumulators(0), ready);
+            let (register, from) = (accumulators(0), Origin::Any);
+            self.state.write(Pending { register, gone: ready, from });
             if instruction.ends_group {
                 self.state.end_matrix_group();
             }
+        }
+    }
+
+    /// Where the results of an instruction come from.
+    fn origin(&self, instruction: &Decoded) -> Origin {
+        match instruction.unit {
+            unit if has_variable_latency(unit) && self.rules.ends_at_results => Origin::Variable,
+            Unit::Int if self.rules.forwarding.differs() => Origin::Int,
+            Unit::Fp32 if self.rules.forwarding.differs() => Origin::Fp32,
+            _ => Origin::Any,
         }
     }
 
@@ -357,23 +369,9 @@ impl<'a> Walk<'a> {
         let unevenness = self.unevenness.mean(self.last);
         self.steps[self.first..].iter_mut().for_each(|step| step.unevenness = unevenness);
         let last = self.last;
-        let state = &mut self.state;
-        let later = |at: u32| at.checked_sub(last).filter(|&left| left > 0);
-        state.results = state.results.iter().filter_map(|&(r, at)| Some((r, later(at)?))).collect();
-        state.units = state.units.iter().filter_map(|&(u, at)| Some((u, later(at)?))).collect();
-        state.hold = later(state.hold).unwrap_or(0);
-        state.results.sort_unstable();
-        state.variable.retain(|register| state.results.iter().any(|(r, _)| r == register));
-        state.variable.sort_unstable();
-        state.loads.sort_unstable();
-        state.units.sort_unstable();
+        self.state.count_from(last);
         Outcome { end, offset, state: self.state }
     }
-}
-
-/// Units whose results warps wait for by a counter, as for loads: their latency varies.
-fn has_variable_latency(unit: Unit) -> bool {
-    matches!(unit, Unit::Sfu | Unit::Texture)
 }
 
 fn unit_number(unit: Unit) -> u8 {
@@ -393,146 +391,6 @@ fn end_by_effect(instruction: &Decoded) -> Option<StretchEnd> {
             Some(StretchEnd::AsyncWait { allowed: groups.unwrap_or(0), known: groups.is_some() })
         }
         _ => None,
-    }
-}
-
-/// The number of a [`State`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct StateId(pub(super) u32);
-
-/// A slot of a warp for one outstanding load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct SlotId(pub(crate) u8);
-
-/// A dependency state: what is in flight, in canonical form: lists sorted, times counted from
-/// the last issue.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct State {
-    /// Registers whose results are not ready, with the cycles left.
-    pub(super) results: Vec<(Register, u32)>,
-    /// Those of them that units of variable latency write, where this matters.
-    pub(super) variable: Vec<Register>,
-    /// Registers that an outstanding load will write.
-    pub(super) loads: Vec<(Register, SlotId)>,
-    /// Units whose issue port is busy, with the cycles left.
-    pub(super) units: Vec<(u8, u32)>,
-    /// Cycles before any instruction may issue (branch, refetch).
-    pub(super) hold: u32,
-    /// Instructions issued in the cycle of the last issue.
-    pub(super) issued: u32,
-    /// Instructions issued from the instruction buffer since its refill.
-    pub(super) fetched: u32,
-}
-
-impl State {
-    /// A register whose result is ready at a cycle.
-    fn write(&mut self, register: Register, ready: u32) {
-        self.results.retain(|&(r, _)| r != register);
-        self.results.push((register, ready));
-    }
-
-    /// Notes whether a result comes from a unit of variable latency.
-    fn mark_variable(&mut self, register: Register, variable: bool) {
-        self.variable.retain(|&r| r != register);
-        self.variable.extend(variable.then_some(register));
-    }
-
-    /// Ends the open group of matrix multiplies: all groups are one older.
-    fn end_matrix_group(&mut self) {
-        let (groups, mut results): (Vec<_>, Vec<_>) =
-            self.results.iter().copied().partition(|&(register, _)| age_of(register).is_some());
-        for (register, ready) in groups {
-            let older = accumulators(age_of(register).unwrap_or(0) + 1);
-            match results.iter_mut().find(|(r, _)| *r == older) {
-                Some((_, latest)) => *latest = ready.max(*latest),
-                None => results.push((older, ready)),
-            }
-        }
-        self.results = results;
-    }
-
-    /// The same after the wait at the end of a stretch. Where it is of unknown length, only loads
-    /// are still in flight; after one for a unit of variable latency its time has passed.
-    pub(super) fn after(&self, end: StretchEnd) -> Self {
-        let StretchEnd::Result(cycles) = end else {
-            return Self { loads: self.loads.clone(), ..Self::default() };
-        };
-        let fixed = |unit: u8| {
-            let mut varies = Unit::ALL.into_iter().filter(|&unit| has_variable_latency(unit));
-            varies.all(|other| unit_number(other) != unit)
-        };
-        let busy = self.units.iter().filter(|&&(unit, _)| !fixed(unit)).map(|&(_, left)| left);
-        let passed = busy.fold(cycles, u32::max);
-        let left = |at: u32| at.checked_sub(passed).filter(|&left| left > 0);
-        let results: Vec<_> =
-            self.results.iter().filter_map(|&(r, at)| Some((r, left(at)?))).collect();
-        let units = self.units.iter().filter(|&&(unit, _)| fixed(unit));
-        let variable = self.variable.iter().copied();
-        Self {
-            variable: variable.filter(|r| results.iter().any(|(held, _)| held == r)).collect(),
-            units: units.filter_map(|&(u, at)| Some((u, left(at)?))).collect(),
-            hold: left(self.hold).unwrap_or(0),
-            loads: self.loads.clone(),
-            results,
-            ..Self::default()
-        }
-    }
-}
-
-/// All states so far.
-#[derive(Debug)]
-pub(super) struct StateTable {
-    states: Vec<State>,
-    numbers: FxHashMap<State, StateId>,
-}
-
-impl StateTable {
-    /// The state in which nothing is in flight.
-    pub(super) const FRESH: StateId = StateId(0);
-
-    /// A table with [`StateTable::FRESH`].
-    pub(super) fn new() -> Self {
-        let mut table = Self { states: Vec::new(), numbers: FxHashMap::default() };
-        table.intern(State::default());
-        table
-    }
-
-    /// A table of exactly these states in this order; `None` when one occurs twice or the first
-    /// is not [`StateTable::FRESH`].
-    pub(super) fn of(states: Vec<State>) -> Option<Self> {
-        let mut table = Self::new();
-        for (number, state) in (0..).zip(states) {
-            if table.intern(state) != StateId(number) {
-                return None;
-            }
-        }
-        Some(table)
-    }
-
-    /// Every state in the order of their numbers.
-    pub(super) fn all(&self) -> &Vec<State> {
-        &self.states
-    }
-
-    /// True when a number names a state.
-    pub(super) fn holds(&self, id: StateId) -> bool {
-        to_usize(id.0) < self.states.len()
-    }
-
-    /// The state of a number.
-    pub(super) fn get(&self, id: StateId) -> &State {
-        &self.states[to_usize(id.0)]
-    }
-
-    /// The number of a state, which is added if it is new.
-    pub(super) fn intern(&mut self, state: State) -> StateId {
-        if let Some(&id) = self.numbers.get(&state) {
-            return id;
-        }
-        let id = StateId(to_u32(self.states.len()));
-        self.states.push(state.clone());
-        self.numbers.insert(state, id);
-        id
     }
 }
 

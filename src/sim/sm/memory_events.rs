@@ -24,6 +24,7 @@ impl Sm {
         slot: Option<SlotId>,
         shared_state: &mut SharedState,
     ) {
+        let scheduler = self.warps.issue.scheduler_of(warp);
         let resident = self.warps.resident(warp);
         let kind = AccessKind::of(shared_state.profile(resident.kernel).decoded(instruction));
         if kind.is_asynchronous() {
@@ -32,7 +33,7 @@ impl Sm {
         let (ctas, cta) = (&self.ctas, resident.cta);
         let seat = || ctas.seat_of(cta);
         if let Some(access) = self.lsu.addresses.resolve(resident, kind, seat, shared_state) {
-            self.lsu.issue((warp, resident), (instruction, slot), &access, shared_state);
+            self.lsu.issue((warp, resident, scheduler), (instruction, slot), &access, shared_state);
             self.hold_issue(shared_state);
         }
     }
@@ -136,7 +137,9 @@ impl Sm {
             if self.transfers.push_next(&mut self.lsu, &mut self.warps) {
                 continue;
             }
-            let Some(warp) = self.lsu.queue.blocked.pop_front() else { return };
+            let issue = &self.warps.issue;
+            let admitted = self.lsu.queue.admit(|warp| issue.scheduler_of(warp));
+            let Some(warp) = admitted else { return };
             self.leave_queue(warp, shared_state);
         }
     }

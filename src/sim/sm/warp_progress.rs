@@ -91,7 +91,7 @@ impl Sm {
         match self.warps.resident(warp).interval_end {
             IntervalEnd::More => self.begin_interval(warp, ahead, shared_state),
             IntervalEnd::Access { instruction, slot } => {
-                if self.lsu.queue.has_room() {
+                if self.lsu.queue.takes_from(self.warps.issue.scheduler_of(warp)) {
                     self.issue_access(warp, instruction, slot, shared_state);
                     self.begin_interval(warp, ahead, shared_state);
                 } else {

@@ -82,9 +82,9 @@ fn a_wait_for_shared_memory_is_a_short_one_and_for_other_memory_a_long_one() {
         let stalls = Script::new(&resolved, &body, 50, 1, 32).run(&resolved).kernels[0].stalls;
         [Cause::ShortRaw, Cause::LongMemoryLatency].map(|cause| stalls[cause as usize])
     };
-    let [short, long] = waits(memory("LDS", Some(4), Some(2), |_, _, _| (0, 4)));
+    let [short, long] = waits(memory("LDS", Some(4), Some(8), |_, _, _| (0, 4)));
     assert!(short > 10.0 * long, "shared memory: {short} short, {long} long");
-    let [short, long] = waits(memory("LDG.E", Some(4), Some(2), |_, _, _| (0x1000, 4)));
+    let [short, long] = waits(memory("LDG.E", Some(4), Some(8), |_, _, _| (0x1000, 4)));
     assert!(long > 10.0 * short, "global memory: {short} short, {long} long");
 }
 

@@ -249,6 +249,38 @@ fn a_stall_count_takes_the_place_of_the_wait_for_a_result() {
 }
 
 #[test]
+fn an_instruction_that_yields_leaves_the_next_cycle_to_other_warps() {
+    // Two units in turn, so that one instruction per cycle can issue.
+    let body = |stall: u32, yields: bool| -> Vec<Line> {
+        let bits = control_bits(stall, 7, 0).packed() & !(u32::from(yields) << 4);
+        let pair = [line("FFMA", Some(20), Some(2)), line("IADD3", Some(21), Some(3))];
+        pair.map(|one| one.controlled(ControlBits::unpacked(bits))).repeat(5)
+    };
+    let cycles = |stall, yields| controlled_cycles("all", &body(stall, yields));
+    let instructions = u64::from(TIMES) * 10;
+    assert!(cycles(1, true).abs_diff(cycles(1, false) + instructions) < 10);
+    assert_eq!(cycles(2, true), cycles(2, false), "its stall count covers it");
+}
+
+#[test]
+fn results_come_later_to_other_units_and_to_memory() {
+    let keyed = |name: &str, keys: &[(&str, &str)], reader: &Line| {
+        let machine = named(name, keys);
+        let lines = [line("IADD3", Some(1), Some(2)), reader.clone()];
+        kernel_cycles(&Script::new(&machine, &lines, TIMES, 1, 32).run(&machine)) / u64::from(TIMES)
+    };
+    let cycles = |name: &str, reader: &Line| keyed(name, &[], reader);
+    let own = line("IADD3", Some(2), Some(1));
+    let store = memory("STS", None, Some(1), |_, _, _| (0, 4));
+    let (fp32, special) = (line("FFMA", Some(2), Some(1)), line("MUFU.RCP", Some(2), Some(1)));
+    assert_eq!([cycles("v100", &own), cycles("v100", &fp32)], [8, 10], "5 each way");
+    let at_once = keyed("v100", &[("sm.sfu_operand_cycles", "0")], &special);
+    assert_eq!(cycles("v100", &special), at_once + 2);
+    let [volta, ampere] = ["v100", "a100"].map(|name| cycles(name, &store));
+    assert_eq!((volta, ampere), (9, 6), "8 and 5 cycles to the data, and one to the next turn");
+}
+
+#[test]
 fn a_result_behind_a_write_barrier_is_waited_for_by_register() {
     let plain = controlled_cycles("all", &multiply_adds(None));
     assert_eq!(controlled_cycles("all", &multiply_adds(Some(control_bits(1, 0, 0)))), plain);

@@ -25,6 +25,7 @@ fn with(cache: Cache) -> L1Spec {
         tags_per_cycle: 4,
         dirty_percent: 0,
         queue: 8,
+        scheduler_queue: 0,
         flushed_at_kernel_start: true,
     }
 }

@@ -70,7 +70,7 @@ impl Lsu {
     pub(in crate::sm) fn new(sm: u16, machine: &Machine, block_bytes: u64, seen: bool) -> Self {
         Self {
             sm,
-            queue: LsuQueue::new(machine.l1.queue),
+            queue: LsuQueue::new(machine),
             addresses: AddressUnit::new(sm, machine),
             data: L1Pipeline::new(sm, machine, block_bytes, seen),
             translator: Translator::new(machine),
@@ -91,7 +91,7 @@ impl Lsu {
     /// just been taken; the queue has room.
     pub(in crate::sm) fn issue(
         &mut self,
-        (warp, resident): (u16, &mut Warp),
+        (warp, resident, scheduler): (u16, &mut Warp, usize),
         (instruction, slot): (u32, Option<SlotId>),
         access: &Resolved,
         shared_state: &mut SharedState,
@@ -114,7 +114,9 @@ impl Lsu {
             lines.iter_mut().for_each(|line| line.line ^= tag / LINE_BYTES);
         }
         let passes = self.addresses.data_passes(route, access);
-        let entry = Entry { passes, ..Entry::new(operation, kernel, route, lines, issued) };
+        let scheduler = u8::try_from(scheduler).ok();
+        let entry = Entry::new(operation, kernel, route, lines, issued);
+        let entry = Entry { passes, scheduler, ..entry };
         self.queue.push(entry);
         self.schedule_service(now, shared_state);
     }

@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 
-use gpumodel_core::units::Cycle;
+use gpumodel_core::units::{Cycle, to_usize};
 
+use crate::config::Machine;
 use crate::memory::packet::RequestKind;
 use crate::sm::coalesce::LineRequest;
 
@@ -68,6 +69,8 @@ impl Freed {
 pub(in crate::sm) struct Entry {
     pub(in crate::sm) operation: u32,
     pub(in crate::sm) kernel: u32,
+    /// The scheduler that issued it; none for the lines of a CTA that moves.
+    pub(in crate::sm) scheduler: Option<u8>,
     pub(in crate::sm) route: Route,
     pub(in crate::sm) lines: Vec<LineRequest>,
     /// Sectors already served.
@@ -104,6 +107,7 @@ impl Entry {
         Self {
             operation,
             kernel,
+            scheduler: None,
             route,
             lines,
             served: 0,
@@ -160,6 +164,10 @@ impl Entry {
 #[derive(Debug)]
 pub(in crate::sm) struct LsuQueue {
     queue: VecDeque<Entry>,
+    /// By scheduler: its instructions in the queue.
+    waiting: Vec<u32>,
+    /// See [`crate::config::L1Spec::scheduler_queue`].
+    scheduler_limit: u32,
     /// Instructions that were set aside and go before all others.
     pub(in crate::sm) returned: VecDeque<Entry>,
     limit: usize,
@@ -179,12 +187,15 @@ pub(in crate::sm) struct LsuQueue {
 }
 
 impl LsuQueue {
-    /// An idle unit whose queue holds `limit` instructions.
-    pub(in crate::sm) fn new(limit: u32) -> Self {
+    /// An idle unit of an SM of `machine`.
+    pub(in crate::sm) fn new(machine: &Machine) -> Self {
+        let l1 = &machine.l1;
         Self {
             queue: VecDeque::new(),
+            waiting: vec![0; to_usize(machine.sm.schedulers)],
+            scheduler_limit: if l1.scheduler_queue == 0 { u32::MAX } else { l1.scheduler_queue },
             returned: VecDeque::new(),
-            limit: gpumodel_core::units::to_usize(limit.max(1)),
+            limit: to_usize(l1.queue.max(1)),
             returns_at: 0,
             free_at: 0,
             scheduled: 0,
@@ -200,6 +211,18 @@ impl LsuQueue {
         self.queue.len() < self.limit
     }
 
+    /// True when one more instruction of this scheduler may queue.
+    pub(in crate::sm) fn takes_from(&self, scheduler: usize) -> bool {
+        self.has_room() && self.waiting[scheduler] < self.scheduler_limit
+    }
+
+    /// The oldest warp that waits and may queue now; `scheduler_of` a warp.
+    pub(in crate::sm) fn admit(&mut self, scheduler_of: impl Fn(u16) -> usize) -> Option<u16> {
+        let takes = |warp: &u16| self.takes_from(scheduler_of(*warp));
+        let place = self.blocked.iter().position(takes)?;
+        self.blocked.remove(place)
+    }
+
     /// An empty list of lines, used before where possible.
     pub(in crate::sm) fn list(&mut self) -> Vec<LineRequest> {
         self.spare.pop().unwrap_or_default()
@@ -207,6 +230,9 @@ impl LsuQueue {
 
     /// Queues an instruction.
     pub(in crate::sm) fn push(&mut self, entry: Entry) {
+        if let Some(scheduler) = entry.scheduler {
+            self.waiting[usize::from(scheduler)] += 1;
+        }
         self.queue.push_back(entry);
     }
 
@@ -223,13 +249,25 @@ impl LsuQueue {
 
     /// The instruction at the head, taken out while it is served.
     pub(in crate::sm) fn take(&mut self) -> Option<Entry> {
-        if self.returned.is_empty() { self.queue.pop_front() } else { self.returned.pop_front() }
+        if !self.returned.is_empty() {
+            return self.returned.pop_front();
+        }
+        let entry = self.queue.pop_front();
+        if let Some(scheduler) = entry.as_ref().and_then(|entry| entry.scheduler) {
+            self.waiting[usize::from(scheduler)] -= 1;
+        }
+        entry
     }
 
     /// Puts an instruction back at the head.
     pub(in crate::sm) fn put_back(&mut self, entry: Entry) {
-        let queue = if entry.returned { &mut self.returned } else { &mut self.queue };
-        queue.push_front(entry);
+        if entry.returned {
+            return self.returned.push_front(entry);
+        }
+        if let Some(scheduler) = entry.scheduler {
+            self.waiting[usize::from(scheduler)] += 1;
+        }
+        self.queue.push_front(entry);
     }
 
     /// All pages must be looked up again.
@@ -256,8 +294,28 @@ impl LsuQueue {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, LineRequest, Route};
+    use super::{Entry, LineRequest, LsuQueue, Route};
     use crate::memory::packet::RequestKind;
+
+    #[test]
+    fn a_scheduler_queues_as_many_instructions_as_it_has_places() {
+        let mut queue = LsuQueue::new(&crate::testkit::named("v100", &[]).machine);
+        let route = Route::Shared { passes: 1, remote: false };
+        let of = |scheduler| {
+            let entry = Entry::new(0, 0, route, Vec::new(), 0);
+            Entry { scheduler: Some(scheduler), ..entry }
+        };
+        let places =
+            (0..9).take_while(|_| queue.takes_from(0).then(|| queue.push(of(0))).is_some());
+        assert_eq!(places.count(), 5, "the sixth waits");
+        queue.blocked.extend([4, 8, 5]);
+        let scheduler_of = |warp: u16| usize::from(warp % 4);
+        assert_eq!(queue.admit(scheduler_of), Some(5), "another scheduler's warp");
+        let head = queue.take().unwrap();
+        assert_eq!(queue.admit(scheduler_of), Some(4));
+        queue.put_back(head);
+        assert_eq!(queue.admit(scheduler_of), None);
+    }
 
     #[test]
     fn pages_of_lines_that_are_served_are_not_looked_up_again() {
