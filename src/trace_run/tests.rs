@@ -92,6 +92,16 @@ fn parameters(words: &[u32], pointers: &[u64]) -> Vec<u8> {
 }
 
 #[test]
+fn registers_are_those_that_the_compiler_reports() {
+    let registers = |cubin: &[u8], name: &str| {
+        let module = Module::read(cubin, BASE).unwrap();
+        module.functions.iter().find(|one| one.name == name).unwrap().registers
+    };
+    assert_eq!((registers(CUBIN, "steps"), registers(CUBIN, "sum")), (10, 31));
+    assert_eq!((registers(HOPPER, "exchange"), registers(HOPPER, "multiply")), (11, 30));
+}
+
+#[test]
 fn a_sum_of_vectors_is_right_and_recorded() {
     let place = Place::new();
     let value = |i: u32| 0.25 * f64::from(i);

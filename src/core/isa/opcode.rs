@@ -141,6 +141,9 @@ pub enum Effect {
     /// Waits until at most the immediate's number of groups of multiplies is under way
     /// (`WARPGROUP.DEPBAR`).
     MatrixWait,
+    /// Sets the registers per thread of its warp to the immediate (`USETMAXREG`): those that it
+    /// gives back go to its CTA, and it waits for those that it lacks.
+    SetRegisters,
     /// Ends the warp when no lane is left.
     Exit,
     /// May change the program counter.

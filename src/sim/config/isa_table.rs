@@ -96,6 +96,7 @@ enum EffectName {
     ObjectArriveAfterCopies,
     ObjectWait,
     MatrixWait,
+    SetRegisters,
     Exit,
     Branch,
 }
@@ -380,6 +381,7 @@ impl Row {
             }
             Some(EffectName::ObjectWait) => Effect::Object(ObjectStep::Wait),
             Some(EffectName::MatrixWait) => Effect::MatrixWait,
+            Some(EffectName::SetRegisters) => Effect::SetRegisters,
             Some(EffectName::Exit) => Effect::Exit,
             Some(EffectName::Branch) => Effect::Branch,
         }

@@ -96,6 +96,8 @@ pub struct LostBarrier {
     pub number: Option<u8>,
     /// It is the barrier of the CTA's cluster.
     pub cluster: bool,
+    /// Registers of the CTA in place of a barrier: `arrived` are free per thread, `expected` wanted.
+    pub registers: bool,
     /// Of a barrier object: its byte offset in shared memory and the bytes that are missing.
     pub object: Option<(u64, i64)>,
     /// Warps that have arrived.
@@ -127,6 +129,11 @@ impl Display for LostArrival {
 
 impl Display for LostBarrier {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.registers {
+            let (free, wanted) = (self.arrived, self.expected);
+            write!(f, "USETMAXREG with {free} of {wanted} registers per thread free")?;
+            return self.write_waiting(f);
+        }
         match (self.object, self.number) {
             (Some((address, _)), _) => write!(f, "the barrier object at {address:#x}")?,
             (None, _) if self.cluster => f.write_str("the barrier of the cluster")?,
@@ -137,6 +144,12 @@ impl Display for LostBarrier {
         if let Some((_, bytes @ 1..)) = self.object {
             write!(f, " and {bytes} bytes missing")?;
         }
+        self.write_waiting(f)
+    }
+}
+
+impl LostBarrier {
+    fn write_waiting(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (place, (warp, pc)) in self.waiting.iter().enumerate() {
             write!(f, "{}warp {warp} at PC {pc:#06x}", if place > 0 { ", " } else { ": " })?;
         }

@@ -277,6 +277,7 @@ impl Words for Stretch {
             StretchEnd::AsyncWait { allowed, known: false } => (6, allowed),
             StretchEnd::ObjectWait => (7, 0),
             StretchEnd::Result(cycles) => (8, cycles),
+            StretchEnd::Registers(count) => (9, count),
         };
         [*first, *count, kind, value, *offset, ready.0, settled.0].write(words);
     }
@@ -293,6 +294,7 @@ impl Words for Stretch {
             6 => StretchEnd::AsyncWait { allowed: value, known: false },
             7 => StretchEnd::ObjectWait,
             8 => StretchEnd::Result(value),
+            9 => StretchEnd::Registers(value),
             _ => return None,
         };
         let (ready, settled) = (StateId(ready), StateId(settled));

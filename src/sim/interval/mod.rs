@@ -152,6 +152,8 @@ pub(crate) enum StretchEnd {
     Barrier(BarrierOperands),
     /// A fence was issued: all earlier accesses must be done.
     Fence,
+    /// The warp wants this many registers per thread.
+    Registers(u32),
     /// The next instruction uses a result of a unit of variable latency, which is ready after so
     /// many cycles: where warps leave the active ones then.
     Result(u32),

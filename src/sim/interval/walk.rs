@@ -384,6 +384,10 @@ fn end_by_effect(instruction: &Decoded) -> Option<StretchEnd> {
         Effect::Barrier | Effect::Arrive | Effect::ClusterArrive | Effect::ClusterWait => {
             instruction.operands.map(StretchEnd::Barrier)
         }
+        Effect::SetRegisters => {
+            let count = instruction.immediate.and_then(|count| u32::try_from(count).ok());
+            count.map(StretchEnd::Registers)
+        }
         Effect::Fence => Some(StretchEnd::Fence),
         Effect::AsyncCommit => Some(StretchEnd::AsyncCommit),
         Effect::AsyncWait => {

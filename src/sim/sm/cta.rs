@@ -2,7 +2,7 @@
 //! and those of them that wait at its barrier objects.
 
 use gpumodel_core::isa::ObjectStep;
-use gpumodel_core::units::{Cycle, to_u32, to_usize};
+use gpumodel_core::units::{Cycle, WARP_LANES, to_u32, to_usize};
 
 use crate::gpu::clusters::Seat;
 use crate::gpu::feed::Stream;
@@ -43,6 +43,8 @@ pub(super) struct Cta {
     pub(super) barriers: Vec<Barrier>,
     /// Barrier objects in its shared memory.
     pub(super) objects: BarrierObjects,
+    /// Registers per thread that its warps have given back.
+    pub(super) spare_registers: u32,
     pub(super) warps: Vec<u16>,
 }
 
@@ -112,6 +114,40 @@ impl Cta {
         };
         let gone = |warp: &Warp| done(warp) || warp.has_ended() && !warp.has_arrived(name);
         self.live - to_u32(self.members(warps).filter(|(_, warp)| gone(warp)).count())
+    }
+
+    /// A warp wants `count` registers per thread, none of them from elsewhere than its CTA; true
+    /// when it has them, as always where the trace does not know the launch's.
+    pub(super) fn set_registers(&mut self, warp: u16, count: u32, warps: &mut Warps) -> bool {
+        let held = self.registers_of(warps.resident(warp));
+        if self.need.registers == 0 {
+            return true;
+        }
+        if count > held + self.spare_registers {
+            return false;
+        }
+        self.spare_registers += held;
+        self.spare_registers -= count;
+        warps.resident(warp).registers = Some(count);
+        true
+    }
+
+    /// Registers per thread of a warp.
+    pub(super) fn registers_of(&self, warp: &Warp) -> u32 {
+        let launched = self.need.registers / (to_u32(WARP_LANES) * self.need.warps.max(1));
+        warp.registers.unwrap_or(launched)
+    }
+
+    /// Wakes the warps that can have the registers for which they wait, in the order of the CTA.
+    pub(super) fn hand_registers(&mut self, warps: &mut Warps, shared_state: &mut SharedState) {
+        let now = shared_state.queue.now();
+        for index in 0..self.warps.len() {
+            let Some((slot, warp)) = self.member(index, warps) else { continue };
+            let Blocked::Registers(count) = warp.blocked else { continue };
+            if !warp.waking && self.set_registers(slot, count, warps) {
+                warps.wake_at(slot, now, shared_state);
+            }
+        }
     }
 
     /// A warp waits at a barrier object, or does a step there.

@@ -172,6 +172,24 @@ impl CtaTable {
         goes_on
     }
 
+    /// A warp wants `count` registers per thread; true when it has them and goes on. What it gives
+    /// back goes to the warps of its CTA that wait.
+    pub(super) fn set_registers(
+        &mut self,
+        warp: u16,
+        count: u32,
+        warps: &mut Warps,
+        shared_state: &mut SharedState,
+    ) -> bool {
+        let slot = usize::from(warps.resident(warp).cta);
+        let cta = self.slots[slot].as_mut().expect("a warp's CTA is resident");
+        let has = cta.set_registers(warp, count, warps);
+        if has {
+            cta.hand_registers(warps, shared_state);
+        }
+        has
+    }
+
     /// Opens what barriers of a CTA can open.
     pub(super) fn open_barriers(
         &mut self,

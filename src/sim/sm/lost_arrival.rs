@@ -22,7 +22,9 @@ impl WaitingCta {
     /// A CTA that the trace keeps waiting forever; `None` where it is none.
     pub(super) fn find(cta: &Cta, warps: &Warps, shared_state: &mut SharedState) -> Option<Self> {
         let waits = |(_, warp): (u16, &Warp)| {
-            matches!(warp.blocked, Blocked::Barrier(_) | Blocked::Object) && !warp.waking
+            let at = warp.blocked;
+            matches!(at, Blocked::Barrier(_) | Blocked::Object | Blocked::Registers(_))
+                && !warp.waking
         };
         if cta.vacating.is_some() || !cta.members(warps).all(waits) {
             return None;
@@ -31,6 +33,7 @@ impl WaitingCta {
         let mut barriers = lost_barriers(cta, warps, profile);
         barriers.extend(lost_objects(cta, warps, profile));
         barriers.extend(lost_cluster(cta, warps, shared_state));
+        barriers.extend(lost_registers(cta, warps, shared_state.profile(cta.kernel)));
         let lost = barriers
             .iter()
             .all(|barrier| barrier.object.is_some() || barrier.arrived < barrier.expected);
@@ -50,6 +53,7 @@ fn lost_barriers(cta: &Cta, warps: &Warps, profile: &Profile) -> Vec<LostBarrier
     let lost = |barrier: &Barrier| LostBarrier {
         number: BarrierOperands::number_of(barrier.place),
         cluster: false,
+        registers: false,
         object: None,
         arrived: barrier.arrived,
         expected: cta.awaited(barrier, warps),
@@ -74,6 +78,7 @@ fn lost_objects(cta: &Cta, warps: &Warps, profile: &Profile) -> Vec<LostBarrier>
             let lost = LostBarrier {
                 number: None,
                 cluster: false,
+                registers: false,
                 object: Some((state.address, state.bytes)),
                 arrived: state.arrived,
                 expected: state.expected.unwrap_or(0),
@@ -90,9 +95,40 @@ fn lost_cluster(cta: &Cta, warps: &Warps, shared_state: &mut SharedState) -> Opt
     let (expected, arrived) = shared_state.clusters.awaited(cta.seat?);
     let profile = shared_state.profile(cta.kernel);
     let waiting = waiting_at(BarrierOperands::CLUSTER, cta, warps, profile);
-    let lost =
-        LostBarrier { number: None, cluster: true, object: None, arrived, expected, waiting };
+    let lost = LostBarrier {
+        number: None,
+        cluster: true,
+        registers: false,
+        object: None,
+        arrived,
+        expected,
+        waiting,
+    };
     (!lost.waiting.is_empty()).then_some(lost)
+}
+
+/// The registers for which warps of a CTA wait, by how many they want.
+fn lost_registers(cta: &Cta, warps: &Warps, profile: &Profile) -> Vec<LostBarrier> {
+    let mut found: Vec<LostBarrier> = Vec::new();
+    for index in 0..cta.warps.len() {
+        let Some((_, warp)) = cta.member(index, warps) else { continue };
+        let Blocked::Registers(count) = warp.blocked else { continue };
+        let expected = count - cta.registers_of(warp);
+        let waiting = (index, profile.pc_before(warp.stretch));
+        match found.iter_mut().find(|lost| lost.expected == expected) {
+            Some(lost) => lost.waiting.push(waiting),
+            None => found.push(LostBarrier {
+                number: None,
+                cluster: false,
+                registers: true,
+                object: None,
+                arrived: cta.spare_registers,
+                expected,
+                waiting: vec![waiting],
+            }),
+        }
+    }
+    found
 }
 
 /// The warps of a CTA that wait at a barrier, with their PCs.

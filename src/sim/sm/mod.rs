@@ -196,6 +196,7 @@ impl Sm {
             seat,
             barriers: Vec::new(),
             objects: BarrierObjects::default(),
+            spare_registers: 0,
             warps,
         };
         self.ctas.seat(cta, shared_state);

@@ -76,8 +76,8 @@ pub(crate) struct Saved {
     since: Cycle,
     need: Need,
     issued: u64,
-    /// Its barriers and barrier objects.
-    held: (Vec<Barrier>, BarrierObjects),
+    /// Its barriers, barrier objects and spare registers.
+    held: (Vec<Barrier>, BarrierObjects, u32),
     warps: Vec<Warp>,
 }
 
@@ -150,12 +150,13 @@ impl Sm {
             Blocked::Barrier(barrier) if !waking && barrier != BarrierOperands::CLUSTER => {
                 Next::Barrier(barrier)
             }
-            Blocked::Object if !waking => Next::Meet,
+            Blocked::Object | Blocked::Registers(_) if !waking => Next::Meet,
             Blocked::Barrier(_)
             | Blocked::Load(_)
             | Blocked::Fence
             | Blocked::Groups(_)
             | Blocked::Object
+            | Blocked::Registers(_)
             | Blocked::Result => Next::Settled,
         };
         if blocked != Blocked::No {
@@ -229,9 +230,9 @@ impl Sm {
 
     fn finish_saving(&mut self, slot: usize, shared_state: &mut SharedState) {
         let (cta, warps) = self.take_away(slot, shared_state);
-        let Cta { kernel, ordinal, started, away, need, issued, barriers, objects, .. } = cta;
+        let Cta { kernel, ordinal, started, away, need, issued, .. } = cta;
         let since = shared_state.queue.now();
-        let held = (barriers, objects);
+        let held = (cta.barriers, cta.objects, cta.spare_registers);
         let saved = Saved { kernel, ordinal, started, away, since, need, issued, held, warps };
         self.ctas.departed.push(Departure::Saved(Box::new(saved)));
     }
@@ -275,6 +276,7 @@ impl Sm {
             seat: None,
             barriers: held.0,
             objects: held.1,
+            spare_registers: held.2,
             warps: warps.clone(),
         };
         self.ctas.seat(cta, shared_state);

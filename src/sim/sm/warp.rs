@@ -53,6 +53,8 @@ pub(super) enum Blocked {
     Groups(u32),
     /// A result of a unit of variable latency.
     Result,
+    /// This many registers per thread, of its CTA.
+    Registers(u32),
     /// A barrier object of the CTA, see [`Warp::object`].
     Object,
     /// It has ended; its accesses have not.
@@ -107,6 +109,8 @@ pub(super) struct Warp {
     /// The barrier object that it waits for, by its place in the CTA, and the phase's parity;
     /// `None`: the trace does not have it.
     pub(super) object: (u16, Option<bool>),
+    /// Registers per thread; `None`: those of the launch.
+    pub(super) registers: Option<u32>,
     /// Groups that may not be done, oldest first; the last one is open.
     groups: VecDeque<Group>,
     first_group: u32,
@@ -154,6 +158,7 @@ impl Warp {
             cluster_phases: 0,
             slots: Vec::new(),
             object: (0, None),
+            registers: None,
             groups: VecDeque::from([Group::default()]),
             first_group: 0,
             segment,
@@ -354,6 +359,7 @@ impl Warp {
                 | Blocked::Fence
                 | Blocked::Groups(_)
                 | Blocked::Object
+                | Blocked::Registers(_)
                 | Blocked::Result
                 | Blocked::Leaving
                 | Blocked::Stopped,
@@ -424,6 +430,7 @@ impl Warp {
             | Blocked::Fence
             | Blocked::Groups(_)
             | Blocked::Object
+            | Blocked::Registers(_)
             | Blocked::Result
             | Blocked::Draining
             | Blocked::Leaving

@@ -53,6 +53,7 @@ impl Sm {
             | Blocked::Fence
             | Blocked::Groups(_)
             | Blocked::Result
+            | Blocked::Registers(_)
             | Blocked::Object => {
                 self.warps.unblock(warp, shared_state);
                 self.warps.resume(warp, true, shared_state);
@@ -127,6 +128,12 @@ impl Sm {
         shared_state: &mut SharedState,
     ) {
         let now = shared_state.queue.now();
+        if let StretchEnd::Registers(count) = end {
+            if self.ctas.set_registers(warp, count, &mut self.warps, shared_state) {
+                return self.pass(warp, ahead, shared_state);
+            }
+            return self.warps.block(warp, Blocked::Registers(count));
+        }
         let resident = self.warps.resident(warp);
         let (done, blocked) = match end {
             StretchEnd::Barrier(operands) => {
@@ -136,7 +143,7 @@ impl Sm {
                 }
                 return;
             }
-            StretchEnd::Segment | StretchEnd::AsyncCommit => {
+            StretchEnd::Registers(_) | StretchEnd::Segment | StretchEnd::AsyncCommit => {
                 return self.pass(warp, ahead, shared_state);
             }
             StretchEnd::Load(slot) => (resident.ready_at(slot), Blocked::Load(slot)),

@@ -190,6 +190,7 @@ impl Warps {
             | Blocked::Queue
             | Blocked::Barrier(_)
             | Blocked::Object
+            | Blocked::Registers(_)
             | Blocked::Result
             | Blocked::Fetch
             | Blocked::Leaving => None,
@@ -239,7 +240,7 @@ impl Warps {
 fn cause(warp: &Warp) -> Wait {
     match warp.blocked {
         Blocked::Load(_) if !warp.waits_long() => Wait::Result,
-        Blocked::Queue => Wait::Resource,
+        Blocked::Queue | Blocked::Registers(_) => Wait::Resource,
         Blocked::Barrier(_) | Blocked::Object => Wait::Barrier,
         Blocked::Result => Wait::Result,
         Blocked::Fetch | Blocked::Leaving => Wait::Fetch,

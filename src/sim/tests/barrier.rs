@@ -85,6 +85,7 @@ fn a_barrier_that_can_never_open_is_an_error_and_names_the_warps() {
     let lost = LostBarrier {
         number: Some(1),
         cluster: false,
+        registers: false,
         object: None,
         arrived: 2,
         expected: 3,
@@ -142,4 +143,37 @@ fn the_imported_machines_have_one_barrier() {
     let outcome = script.run(&resolved);
     assert_eq!((outcome.kernels[0].assumed_barriers, outcome.kernels[0].ctas_retired), (0, 1));
     assert!(kernel_cycles(&outcome) < 100);
+}
+
+fn set_registers(immediates: &'static [i64]) -> Line {
+    line("USETMAXREG.TRY_ALLOC.CTAPOOL", None, None).immediates(immediates)
+}
+
+/// A CTA of two warps, launched with 64 registers per thread, on an H100.
+fn share_registers(bodies: &[Vec<Line>]) -> Result<u64, MachineError> {
+    let resolved = named("h100", &[]);
+    let bodies: Vec<&[Line]> = bodies.iter().map(Vec::as_slice).collect();
+    let script = Script::of_bodies(&resolved, &bodies, 1, 1, 64).needing(64, 0);
+    Ok(cycles(&script.try_run(&resolved)?.kernels[0]))
+}
+
+#[test]
+fn registers_are_waited_for_until_another_warp_gives_them_back() {
+    let gives = [chain(), vec![set_registers(&[24])]].concat();
+    let takes = [vec![set_registers(&[104])], chain()].concat();
+    let alone = share_registers(&[chain(), chain()]).unwrap();
+    let shared = share_registers(&[gives, takes]).unwrap();
+    // A chain takes four cycles an instruction.
+    assert!(shared.abs_diff(alone + 4 * LONG as u64) < 20, "in turn: {shared}, {alone}");
+    let less = [vec![set_registers(&[40])], chain()].concat();
+    let apart = share_registers(&[less.clone(), less]).unwrap();
+    assert!(apart.abs_diff(alone) < 20, "fewer are there at once: {apart}, {alone}");
+}
+
+#[test]
+fn registers_that_never_come_are_an_error() {
+    let bodies = [vec![set_registers(&[32])], vec![set_registers(&[104])]];
+    let error = share_registers(&bodies).unwrap_err().to_string();
+    let words = "at USETMAXREG with 32 of 40 registers per thread free: warp 1 at PC 0x0010";
+    assert!(error.contains(words), "{error}");
 }

@@ -28,6 +28,7 @@ const PARAMETER: u8 = 0x17;
 const PARAMETER_BANK: u8 = 0x0a;
 const MOST_THREADS: u8 = 0x05;
 const CLUSTER: u8 = 0x3d;
+const REGISTERS: u8 = 0x2f;
 const FRAME_BYTES: u8 = 0x11;
 const STACK_BYTES: u8 = 0x12;
 
@@ -261,14 +262,17 @@ impl Reader<'_> {
         let read = parameters(self.elf.sections[info].bytes);
         let symbol = self.elf.symbols.iter().rposition(|s| s.name == name && s.section == index);
         let common = self.named(".nv.info").map(|at| self.elf.sections[at].bytes);
-        let stack = common.zip(symbol).map_or(0, |(info, symbol)| stack_bytes(info, symbol));
+        let common = common.zip(symbol);
+        let of_function =
+            |kinds: &[u8]| common.map_or(0, |(info, symbol)| largest_of(kinds, info, symbol));
         Function {
             name: name.to_owned(),
             start: self.starts[index],
             size: section.size as u64,
-            registers: section.info >> 24,
+            // From Hopper on the section's header lacks them.
+            registers: (section.info >> 24).max(of_function(&[REGISTERS])),
             shared_bytes: u32::try_from(shared).unwrap_or(u32::MAX),
-            stack_bytes: stack,
+            stack_bytes: of_function(&[FRAME_BYTES, STACK_BYTES]),
             parameter_base: read.base,
             parameters: read.list,
             most_threads: read.most_threads,
@@ -367,15 +371,16 @@ fn parameters(info: &[u8]) -> Parameters {
     found
 }
 
-/// The bytes of stack of the function with the symbol `symbol`, from the section `.nv.info`.
-fn stack_bytes(info: &[u8], symbol: usize) -> u32 {
+/// The largest attribute of these kinds of the function with the symbol `symbol`, from the section
+/// `.nv.info`; 0 without one.
+fn largest_of(kinds: &[u8], info: &[u8], symbol: usize) -> u32 {
     let of = |value: &[u8]| u32_at(value, 0).is_some_and(|n| usize::try_from(n) == Ok(symbol));
     attributes(info)
         .into_iter()
-        .filter(|(kind, value)| matches!(*kind, FRAME_BYTES | STACK_BYTES) && of(value))
+        .filter(|(kind, value)| kinds.contains(kind) && of(value))
         .filter_map(|(_, value)| u32_at(value, 4))
         // What the compiler does not know, as of recursive functions.
-        .filter(|&bytes| bytes != u32::MAX)
+        .filter(|&number| number != u32::MAX)
         .max()
         .unwrap_or(0)
 }

@@ -238,6 +238,7 @@ fn request_kind(effect: Effect) -> RequestKind {
         | Effect::BulkReduction
         | Effect::Object(_)
         | Effect::MatrixWait
+        | Effect::SetRegisters
         | Effect::Exit
         | Effect::Branch => RequestKind::Read,
     }
