@@ -239,8 +239,8 @@ pub enum ControlBitsUse {
     Reuse,
     /// These, and the stall counts: an instruction without a write barrier delays its warp by its
     /// stall count, and no reader of its results beyond that. Results of others, loads among
-    /// them, are waited for by register. The yield bit, read barriers and wait masks have no
-    /// effect.
+    /// them, are waited for by register. One that yields leaves the next cycle to other warps.
+    /// Read barriers and wait masks have no effect.
     All,
 }
 
