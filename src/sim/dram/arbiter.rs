@@ -42,6 +42,9 @@ const OPENINGS: usize = KINDS;
 /// The first class of precharges.
 const CLOSINGS: usize = 2 * KINDS;
 
+/// Banks of a channel at most: those of a mask.
+const BANKS: usize = 64;
+
 /// The command of each class.
 const COMMANDS: [Command; CLASSES] = [
     Command::Read,
@@ -154,7 +157,7 @@ pub(super) struct Candidates {
     /// Banks whose candidates are the same and become legal later.
     pub(super) delayed: u64,
     /// By class and bank.
-    all: [Vec<Candidate>; CLASSES],
+    all: Box<[[Candidate; BANKS]; CLASSES]>,
 }
 
 /// A command that a bank could take for a request.
@@ -167,10 +170,10 @@ struct Candidate {
 }
 
 impl Candidates {
-    /// No candidates in `banks` banks.
-    pub(super) fn new(banks: usize) -> Self {
+    /// No candidates.
+    pub(super) fn new() -> Self {
         let none = Candidate { entry: NONE, ready: 0, rank: u64::MAX };
-        let all = std::array::from_fn(|_| vec![none; banks]);
+        let all = Box::new([[none; BANKS]; CLASSES]);
         Self { banks: [0; CLASSES], idle: 0, stale: 0, delayed: 0, all }
     }
 
@@ -262,8 +265,8 @@ fn classes(channel: &Channel, bus: usize) -> Range<usize> {
     first..end
 }
 
-/// Considers the candidates of one class in `banks`. The gates of a pseudo channel and of a bank
-/// group rule out most of them without reading the banks.
+/// Considers the candidates of one class in `banks`. The gates of a pseudo channel, and what the
+/// bank itself allows, rule out most of them without reading more.
 fn consider_class(
     channel: &Channel,
     class: usize,
@@ -273,8 +276,8 @@ fn consider_class(
 ) {
     let command = COMMANDS[class];
     let device = &channel.device;
-    let grouped = device.is_grouped(command);
-    let candidates = &channel.candidates.all[class][..];
+    let groups = device.group_gates(command);
+    let candidates = &channel.candidates.all[class];
     let (mut best, mut least, mut winner) = (next.time, next.pick.rank, usize::MAX);
     while banks != 0 {
         let pseudo_channel = device.pseudo_channel(banks.trailing_zeros() as usize);
@@ -282,21 +285,18 @@ fn consider_class(
         banks &= !pseudo_channel.banks;
         let bound = device.earliest_outside(command, pseudo_channel).max(from);
         while inside != 0 && bound <= best {
-            let (mut group, mut bound) = (inside, bound);
-            if grouped {
-                let first = inside.trailing_zeros() as usize;
-                group &= device.group_banks(first);
-                bound = bound.max(device.earliest_group(command, first));
+            let bank = inside.trailing_zeros() as usize % BANKS;
+            inside &= inside - 1;
+            let Candidate { ready, rank, .. } = candidates[bank];
+            let mut time = ready.max(bound);
+            if time > best {
+                continue;
             }
-            inside &= !group;
-            while group != 0 && bound <= best {
-                let bank = group.trailing_zeros() as usize;
-                group &= group - 1;
-                let Candidate { ready, rank, .. } = candidates[bank];
-                let time = ready.max(bound);
-                if (time, rank) < (best, least) {
-                    (best, least, winner) = (time, rank, bank);
-                }
+            if let Some(gates) = groups {
+                time = time.max(gates.earliest(bank));
+            }
+            if time < best || time == best && rank < least {
+                (best, least, winner) = (time, rank, bank);
             }
         }
     }

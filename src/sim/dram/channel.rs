@@ -121,7 +121,7 @@ impl Channel {
             refreshing: 0,
             migrating: MigrationBanks::default(),
             closes_early: !options.row_hit_first || options.page_policy == PagePolicy::Timeout,
-            candidates: Candidates::new(banks),
+            candidates: Candidates::new(),
             next: [NextCommand::NEVER; 2],
             outdated: [true; 2],
             counters: ChannelCounters::default(),

@@ -19,6 +19,23 @@ pub(super) struct PseudoChannel {
     part: u16,
 }
 
+/// The gates of one command at the bank groups.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GroupGates<'a> {
+    device: &'a Device,
+    /// The command's gate in a group.
+    slot: usize,
+}
+
+impl GroupGates<'_> {
+    /// [`Device::earliest`] as far as the group of `bank` goes.
+    #[inline]
+    pub(super) fn earliest(&self, bank: usize) -> u64 {
+        let first = self.device.paths[bank][Level::BankGroup.index()];
+        self.device.gates[usize::from(first) + self.slot]
+    }
+}
+
 /// By level and command, the index of the command's gate in a part.
 type Slots = [[u8; Command::COUNT]; Level::COUNT];
 
@@ -134,14 +151,13 @@ impl Device {
     }
 
     /// The banks of the bank group of `bank`, one bit each.
-    #[inline]
     pub(super) fn group_banks(&self, bank: usize) -> u64 {
         self.group_banks[bank]
     }
 
     /// [`Device::earliest`] as far as the group of the bank goes.
     #[inline]
-    pub(super) fn earliest_group(&self, command: Command, bank: usize) -> u64 {
+    fn earliest_group(&self, command: Command, bank: usize) -> u64 {
         let level = Level::BankGroup.index();
         self.gate(self.paths[bank][level], &self.slots[level], command)
     }
@@ -154,10 +170,11 @@ impl Device {
         self.gate(self.paths[bank][level], &self.slots[level], command)
     }
 
-    /// True when a gap within bank groups ends with the command.
+    /// The gates of a command at the bank groups; `None` where no gap within these ends with it.
     #[inline]
-    pub(super) fn is_grouped(&self, command: Command) -> bool {
-        self.grouped[command.index()]
+    pub(super) fn group_gates(&self, command: Command) -> Option<GroupGates<'_>> {
+        let slot = usize::from(self.slots[Level::BankGroup.index()][command.index()]);
+        self.grouped[command.index()].then_some(GroupGates { device: self, slot })
     }
 
     /// The pseudo channel of `bank`.

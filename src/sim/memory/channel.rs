@@ -215,6 +215,9 @@ impl Channels {
         port.controller.advance(edge, &mut self.done);
         while let Some(&number) = port.arrived.front() {
             let transfer = self.transfers.get_mut(number);
+            if !port.controller.room(transfer.write) {
+                break;
+            }
             transfer.parts = port.controller.push_block(edge, block(number, transfer));
             if transfer.parts != 0 {
                 break;
