@@ -91,6 +91,10 @@ impl CacheCounts {
     /// Adds what was counted once for each of `sectors` sectors.
     #[inline]
     pub(crate) fn add(&mut self, counted: &Self, sectors: u8) {
+        if sectors == 1 {
+            let counted = counted.values();
+            return self.values_mut().into_iter().zip(counted).for_each(|(own, n)| *own += n);
+        }
         let sectors = u64::from(sectors);
         self.values_mut()
             .into_iter()

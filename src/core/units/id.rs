@@ -14,6 +14,7 @@ macro_rules! index_id {
         impl $name {
             /// The id as an index.
             #[must_use]
+            #[inline]
             pub fn index(self) -> usize {
                 usize::try_from(self.0).expect("an id is an index that was made from a usize")
             }

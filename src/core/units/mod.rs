@@ -53,12 +53,14 @@ impl ClockRatio {
 
     /// The first edge of the part's clock at or after the core cycle `core`.
     #[must_use]
+    #[inline]
     pub fn part_edge_at_or_after(self, core: Cycle) -> u64 {
         wide_mul_div_ceil(core, self.part_khz, self.core_khz)
     }
 
     /// The first core cycle at or after edge `part` of the part's clock.
     #[must_use]
+    #[inline]
     pub fn core_cycle_at_or_after(self, part: u64) -> Cycle {
         wide_mul_div_ceil(part, self.core_khz, self.part_khz)
     }
@@ -70,6 +72,7 @@ impl ClockRatio {
     }
 }
 
+#[inline]
 fn wide_mul_div_ceil(value: u64, numerator: u64, denominator: u64) -> u64 {
     if numerator == denominator {
         return value;

@@ -32,8 +32,8 @@ enum Kind {
     Fermi {
         shift: u32,
     },
-    /// Remainders of each byte value at each byte position.
-    Polynomial(Arc<[[u16; 256]; 8]>),
+    /// The XOR of what each byte value at each byte position gives.
+    Tables(Arc<[[u16; 256]; 8]>),
 }
 
 impl SetIndex {
@@ -49,7 +49,7 @@ impl SetIndex {
             match hash {
                 SetHash::Linear => Kind::Mask,
                 SetHash::Xor => Kind::Xor { bits: sets.trailing_zeros() },
-                SetHash::Ipoly => Kind::Polynomial(remainders(sets.trailing_zeros())),
+                SetHash::Ipoly => Kind::Tables(tables(&powers(sets.trailing_zeros()))),
                 SetHash::Fermi => Kind::Fermi { shift: line_shift },
             }
         };
@@ -61,7 +61,13 @@ impl SetIndex {
     /// keep a buffer of 90 to 97 % of their L2 (te42kyfo/gpu-benches, largest buffer at L2
     /// latency). Accel-Sim's L2 removes the bits of the partition first as well.
     pub(crate) fn within_slice(self, map: Arc<AddressMap>, shift: u32) -> Self {
-        Self { within: Some((map, shift)), ..self }
+        let is_linear = map.divides_linearly() && !matches!(self.kind, Kind::Modulo);
+        let index = Self { within: Some((map, shift)), ..self };
+        if !is_linear {
+            return index;
+        }
+        let image = |bit: usize| u16::try_from(index.of(1_u64 << bit)).expect("at most 2^16 sets");
+        Self { kind: Kind::Tables(tables(&std::array::from_fn(image))), within: None, ..index }
     }
 
     /// The set of line number `line` (address over line size).
@@ -76,7 +82,7 @@ impl SetIndex {
             Kind::Modulo => to_u32(line % u64::from(self.sets)),
             Kind::Xor { bits } => to_u32((line ^ (line >> bits)) & u64::from(self.sets - 1)),
             Kind::Fermi { shift } => fermi(line, *shift) & (self.sets - 1),
-            Kind::Polynomial(table) => {
+            Kind::Tables(table) => {
                 let bytes = line.to_le_bytes();
                 let mix = bytes
                     .iter()
@@ -97,7 +103,8 @@ fn fermi(line: u64, shift: u32) -> u32 {
     to_u32(lower | (address >> 12 & 1) << 5)
 }
 
-fn remainders(degree: u32) -> Arc<[[u16; 256]; 8]> {
+/// The remainders of the powers of x, lowest first, by the polynomial of a degree.
+fn powers(degree: u32) -> [u16; 64] {
     let polynomial = POLYNOMIALS[to_usize(degree)];
     let mut powers = [0_u16; 64];
     let mut value = 1_u64;
@@ -108,12 +115,17 @@ fn remainders(degree: u32) -> Arc<[[u16; 256]; 8]> {
             value ^= polynomial;
         }
     }
+    powers
+}
+
+/// What each byte value at each byte position gives, from what each bit gives.
+fn tables(images: &[u16; 64]) -> Arc<[[u16; 256]; 8]> {
     let mut table = [[0_u16; 256]; 8];
     for (position, row) in table.iter_mut().enumerate() {
         for (byte, entry) in row.iter_mut().enumerate() {
             *entry = (0..8)
                 .filter(|bit| byte >> bit & 1 == 1)
-                .fold(0, |mix, bit| mix ^ powers[position * 8 + bit]);
+                .fold(0, |mix, bit| mix ^ images[position * 8 + bit]);
         }
     }
     Arc::new(table)

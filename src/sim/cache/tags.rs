@@ -64,6 +64,12 @@ const INVALID: u64 = u64::MAX;
 /// several times as large.
 const SCANNED_WAYS: u32 = 32;
 
+/// Bytes of a word of hints.
+const HINTS: usize = 8;
+
+/// The lowest bit of each byte of a word.
+const ONES: u64 = 0x0101_0101_0101_0101;
+
 /// Which line each way holds, set by set, and which way holds a line.
 #[derive(Clone, Debug)]
 struct WayTable {
@@ -71,6 +77,11 @@ struct WayTable {
     /// Lines with the largest number of ways.
     capacity: usize,
     numbers: Vec<u64>,
+    /// A byte of each way's line, [`HINTS`] in a word, each set from a word of its own on: most
+    /// ways of a set are ruled out together.
+    hints: Vec<u64>,
+    /// Words of hints of a set.
+    hint_words: usize,
     /// Way of each line; `None` where sets are scanned.
     table: Option<Table>,
 }
@@ -82,6 +93,8 @@ impl WayTable {
             ways: 0,
             capacity: to_usize(sets) * to_usize(ways),
             numbers: Vec::new(),
+            hints: Vec::new(),
+            hint_words: 0,
             table: (ways > SCANNED_WAYS).then(|| Table::new(0)),
         }
     }
@@ -91,6 +104,9 @@ impl WayTable {
         self.ways = to_usize(ways);
         self.numbers.clear();
         self.numbers.resize(to_usize(sets) * self.ways, INVALID);
+        self.hint_words = if self.table.is_none() { self.ways.div_ceil(HINTS) } else { 0 };
+        self.hints.clear();
+        self.hints.resize(to_usize(sets) * self.hint_words, 0);
         if let Some(table) = &mut self.table {
             table.reset(self.capacity);
         }
@@ -102,9 +118,35 @@ impl WayTable {
         if let Some(table) = &self.table {
             return table.get(line).map(to_usize);
         }
-        let first = to_usize(set()) * self.ways;
-        let numbers = &self.numbers[first..first + self.ways];
-        numbers.iter().position(|&number| number == line).map(|way| first + way)
+        let set = to_usize(set());
+        let numbers = &self.numbers[set * self.ways..][..self.ways];
+        let hints = &self.hints[set * self.hint_words..][..self.hint_words];
+        let wanted = u64::from(hint(line)) * ONES;
+        for (word, &hints) in hints.iter().enumerate() {
+            let others = hints ^ wanted;
+            // The highest bit of the bytes that are zero, and perhaps of some above them.
+            let mut alike = others.wrapping_sub(ONES) & !others & (ONES << 7);
+            while alike != 0 {
+                let way = word * HINTS + alike.trailing_zeros() as usize / HINTS;
+                if numbers.get(way) == Some(&line) {
+                    return Some(set * self.ways + way);
+                }
+                alike &= alike - 1;
+            }
+        }
+        None
+    }
+
+    /// Notes the line of a way in its hint.
+    #[inline]
+    fn note_hint(&mut self, way: usize, line: u64) {
+        if self.hint_words == 0 {
+            return;
+        }
+        let (set, place) = (way / self.ways, way % self.ways);
+        let shift = 8 * (place % HINTS);
+        let word = &mut self.hints[set * self.hint_words + place / HINTS];
+        *word = *word & !(0xff << shift) | u64::from(hint(line)) << shift;
     }
 
     /// The line of a way that holds one.
@@ -123,6 +165,7 @@ impl WayTable {
     /// Replaces the line of a way by `line`.
     fn put(&mut self, way: usize, line: u64) {
         let old = std::mem::replace(&mut self.numbers[way], line);
+        self.note_hint(way, line);
         if let Some(table) = &mut self.table {
             if old != INVALID {
                 table.remove(old);
@@ -130,6 +173,12 @@ impl WayTable {
             table.insert(line, to_u32(way));
         }
     }
+}
+
+/// A byte of a line number that neighbours and lines of one set seldom share.
+#[inline]
+fn hint(line: u64) -> u8 {
+    line.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0]
 }
 
 /// Tags, sector states, replacement and write-backs of one cache.
@@ -284,6 +333,12 @@ impl TagArray {
         }
         self.replacement.filled(way);
         Some(way)
+    }
+
+    /// True when an allocation that finds no way changes those that follow.
+    #[inline]
+    pub(crate) fn refusal_counts(&self) -> bool {
+        self.replacement.search_counts()
     }
 
     /// The way of a set to evict. Dirty lines are spared while few lines are dirty, unless the

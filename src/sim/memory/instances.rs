@@ -42,6 +42,12 @@ impl Instances {
         Self(instances.iter().map(instance).collect())
     }
 
+    /// Whether no application has one.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn of(&self, address: u64) -> Option<&Instance> {
         if self.0.is_empty() {
             return None;
@@ -58,6 +64,18 @@ impl Instances {
                 Location { channel: place.channel + instance.first, ..place }
             }
             None => whole.locate(address),
+        }
+    }
+
+    /// Channel and slice of an address, as in [`Instances::locate`].
+    #[inline]
+    pub(super) fn slice_of(&self, whole: &AddressMap, address: u64) -> (u32, u32) {
+        match self.of(address) {
+            Some(instance) => {
+                let (channel, slice) = instance.map.slice_of(address);
+                (channel + instance.first, slice)
+            }
+            None => whole.slice_of(address),
         }
     }
 

@@ -66,6 +66,8 @@ pub(crate) struct MemorySystem {
     by_line: bool,
     /// Aligned blocks of so many bytes lie in one slice.
     block_bytes: u64,
+    /// The block that was last located, and its slice.
+    last_block: (u64, u16),
     /// Where requests go by line: aligned blocks of so many bytes lie side by side in one row.
     transfer_bytes: u64,
     /// Cycles from a request's arrival until its slice looks it up.
@@ -110,6 +112,7 @@ impl MemorySystem {
             columns: (machine.l2.cache.sector_bytes / access_bytes).clamp(1, 4),
             by_line: machine.interconnect.request_granularity == RequestGranularity::Line,
             block_bytes: largest(AddressMap::keeps_in_slice),
+            last_block: (u64::MAX, 0),
             transfer_bytes: largest(AddressMap::keeps_whole).max(granule(access_bytes)),
             latency: u64::from(machine.l2.latency_cycles),
             packets: Slab::new(),
@@ -129,13 +132,23 @@ impl MemorySystem {
 
     /// Lets each application have its instance of `memory_slices` in all.
     pub(crate) fn divide(&mut self, instances: &[MemoryInstance], memory_slices: u32) {
+        self.last_block = (u64::MAX, 0);
         self.instances = Instances::new(&self.mapping, instances, memory_slices);
     }
 
     /// The slice that holds an address.
-    pub(crate) fn slice_of(&self, address: u64) -> u16 {
-        let place = self.instances.locate(&self.mapping, address);
-        to_u16(place.channel * self.slices_per_channel + place.slice)
+    #[inline]
+    pub(crate) fn slice_of(&mut self, address: u64) -> u16 {
+        let block = address >> self.block_bytes.trailing_zeros();
+        if block == self.last_block.0 {
+            return self.last_block.1;
+        }
+        let (channel, slice) = self.instances.slice_of(&self.mapping, address);
+        let slice = to_u16(channel * self.slices_per_channel + slice);
+        if self.instances.is_empty() {
+            self.last_block = (block, slice);
+        }
+        slice
     }
 
     /// Whether an SM's port accepts another packet.
@@ -200,8 +213,8 @@ impl MemorySystem {
 
     /// Serves the requests in front of a slice until one must wait.
     fn work_slice(&mut self, number: u16, events: &mut Events, counts: &mut Counts) {
-        while let Some(packet) = self.slices[usize::from(number)].first() {
-            if !self.may_serve(&packet, events) {
+        while let Some(&packet) = self.slices[usize::from(number)].first() {
+            if !self.may_serve(&packet, events) || self.slices[usize::from(number)].is_stuck {
                 break;
             }
             let all = self.slices[usize::from(number)].sectors_of(&packet);
@@ -258,7 +271,9 @@ impl MemorySystem {
             let across = usize::from(halves.across(packet.slice));
             self.slices[across].end_copy(packet.address, asked & !outcome.refused);
         }
-        self.end_copies_of_evicted(packet.slice);
+        if self.halves.is_some() {
+            self.end_copies_of_evicted(packet.slice);
+        }
         outcome
     }
 
@@ -266,7 +281,11 @@ impl MemorySystem {
     #[inline]
     fn follow(&mut self, packet: &Packet, asked: u8, outcome: Outcome, events: &mut Events) {
         let Outcome { answered, fetched, refused, at } = outcome;
-        let part = |mask| if packet.mask == 0 { *packet } else { packet.with_mask(mask) };
+        let part = |mask| match packet.mask {
+            0 => *packet,
+            whole if whole == mask => *packet,
+            _ => packet.with_mask(mask),
+        };
         let waits = asked & !(answered | refused);
         if waits != 0 {
             // It has the number that its waiter was given.
@@ -361,6 +380,7 @@ impl MemorySystem {
         if packet.leg == Leg::Home {
             self.packets.remove(number);
             slice.crossed.push_back(packet);
+            slice.is_stuck = false;
             if !slice.resting {
                 self.work_slice(packet.slice, events, counts);
             }

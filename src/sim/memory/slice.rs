@@ -69,6 +69,8 @@ pub(super) struct Slice {
     pub(super) waiting: VecDeque<Packet>,
     /// Requests from the other half of the L2, oldest first.
     pub(super) crossed: VecDeque<Packet>,
+    /// The first request was refused as a whole, and nothing has changed since.
+    pub(super) is_stuck: bool,
     /// An event resumes it when its answers have drained.
     pub(super) resting: bool,
     free_at: u64,
@@ -115,6 +117,7 @@ impl Slice {
             outstanding: Mshr::new(spec.cache.mshr_entries, spec.cache.mshr_merge),
             waiting: VecDeque::new(),
             crossed: VecDeque::new(),
+            is_stuck: false,
             resting: false,
             free_at: 0,
             interval: interval / u64::from(spec.accesses_per_cycle.max(1)),
@@ -166,6 +169,7 @@ impl Slice {
             (_, false) => self.read(waiter, packet, &mut counted),
         };
         let taken = asked & !outcome.refused;
+        self.is_stuck = taken == 0 && !self.tags.refusal_counts();
         if taken != 0 {
             self.free_at = start + self.interval * u64::from(taken.count_ones());
             counts.add(&counted, packet.sectors);
@@ -185,6 +189,7 @@ impl Slice {
     ) -> Outcome {
         let start = (now << SHIFT).max(self.free_at);
         let number = u64::from(asked.count_ones());
+        self.is_stuck = false;
         self.free_at = start + self.interval * number;
         let mut counted = CacheCounts::default();
         let writes = packet.kind.carries_data();
@@ -231,6 +236,7 @@ impl Slice {
 
     /// Ends the copy of sectors of the line at `address`, where there is one.
     pub(super) fn end_copy(&mut self, address: u64, sectors: u8) {
+        self.is_stuck = false;
         if let Some(way) = self.tags.lookup(self.tags.line_of(address), sectors).way {
             self.tags.invalidate(way, sectors);
         }
@@ -368,6 +374,7 @@ impl Slice {
         answers: &mut Vec<Arrived>,
     ) {
         let line = self.tags.line_of(address);
+        self.is_stuck = false;
         self.write_backs_at = now + 1;
         if self.allocate == AllocatePolicy::OnFill && self.tags.lookup(line, sectors).way.is_none()
         {
@@ -396,6 +403,7 @@ impl Slice {
     /// the L2, one bit each, where a way is free.
     pub(super) fn keep_copy(&mut self, address: u64, sectors: u8, now: Cycle) {
         let line = self.tags.line_of(address);
+        self.is_stuck = false;
         self.write_backs_at = now + 1;
         let way = self.tags.lookup(line, sectors).way.or_else(|| self.tags.allocate(line));
         if let Some(way) = way {
@@ -406,8 +414,8 @@ impl Slice {
     /// The request to be looked up next: those from the other half of the L2 go first, as what
     /// they wait for does not wait for this slice.
     #[inline]
-    pub(super) fn first(&self) -> Option<Packet> {
-        self.crossed.front().or_else(|| self.waiting.front()).copied()
+    pub(super) fn first(&self) -> Option<&Packet> {
+        self.crossed.front().or_else(|| self.waiting.front())
     }
 
     /// The sectors `left` of the first request of a leg have still to be looked up.
@@ -423,6 +431,7 @@ impl Slice {
     /// Writes back all dirty sectors and invalidates all lines but those with outstanding
     /// misses.
     pub(super) fn flush(&mut self, now: Cycle) {
+        self.is_stuck = false;
         self.write_backs_at = now + 1;
         self.tags.flush(|_| false);
         self.tags.invalidate_settled();
@@ -433,6 +442,7 @@ impl Slice {
     pub(super) fn put_in(&mut self, address: u64, writes: bool) {
         let (line, sector) = (self.tags.line_of(address), self.tags.sector_bit(address));
         let waiting = self.tags.write_backs();
+        self.is_stuck = false;
         let way = self.tags.lookup(line, sector).way;
         if let Some(way) = self.tags.use_or_allocate(way, line) {
             self.tags.validate(way, sector);

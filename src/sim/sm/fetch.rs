@@ -378,7 +378,7 @@ impl Fetch {
         &self,
         sector: CodeSector,
         constant: Option<u64>,
-        shared_state: &SharedState,
+        shared_state: &mut SharedState,
     ) -> Packet {
         let place = u64::from(sector.line) * u64::from(self.sectors) + u64::from(sector.sector);
         let code = CODE_BASE + place * SECTOR_BYTES;

@@ -23,6 +23,11 @@ pub(super) trait Replacement {
     /// The way of a set to evict, among the `evictable` ones; `None` without one. Ways
     /// without a line are always evictable and come first.
     fn victim(&mut self, set: usize, evictable: impl Fn(usize) -> bool) -> Option<usize>;
+
+    /// True when a search that finds no victim changes those that follow.
+    fn search_counts(&self) -> bool {
+        false
+    }
 }
 
 /// The policies by their names in machine files. An enum: its branch is always predicted,
@@ -62,6 +67,12 @@ macro_rules! policies {
             fn reset(&mut self, sets: u32, ways: u32) {
                 match self {
                     $(Self::$name(policy) => policy.reset(sets, ways)),+
+                }
+            }
+
+            fn search_counts(&self) -> bool {
+                match self {
+                    $(Self::$name(policy) => policy.search_counts()),+
                 }
             }
 

@@ -44,4 +44,8 @@ impl Replacement for Random {
             .map(|step| set * self.ways + (start + step) % self.ways)
             .find(|&way| evictable(way))
     }
+
+    fn search_counts(&self) -> bool {
+        true
+    }
 }

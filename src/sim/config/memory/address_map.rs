@@ -232,6 +232,28 @@ impl AddressMap {
     #[must_use]
     #[inline]
     pub fn locate(&self, address: u64) -> Location {
+        let (channel, slice, word) = self.place(address);
+        Location {
+            channel,
+            slice,
+            pseudo_channel: self.part(word, 1),
+            bank_group: self.part(word, 2),
+            bank: self.part(word, 3),
+            row: self.part(word, 4),
+            column: self.column(word, address),
+        }
+    }
+
+    /// Channel and slice of `address`, as in [`AddressMap::locate`].
+    #[must_use]
+    pub fn slice_of(&self, address: u64) -> (u32, u32) {
+        let (channel, slice, _) = self.place(address);
+        (channel, slice)
+    }
+
+    /// Channel and slice of `address`, and the packed word of the other parts.
+    #[inline]
+    fn place(&self, address: u64) -> (u32, u32, u64) {
         let (mut channel, rest) = self.split.apart(address & self.seen);
         let mut word = self.word(rest);
         let mut slice = self.part(word, SLICE);
@@ -245,15 +267,7 @@ impl AddressMap {
             word ^= self.word(u64::from(channel / self.kept) << self.grain);
             channel = (channel + turn) % self.kept;
         }
-        Location {
-            channel,
-            slice,
-            pseudo_channel: self.part(word, 1),
-            bank_group: self.part(word, 2),
-            bank: self.part(word, 3),
-            row: self.part(word, 4),
-            column: self.column(word, address),
-        }
+        (channel, slice, word)
     }
 
     /// The access within the row.
@@ -298,6 +312,14 @@ impl AddressMap {
                 (0..bytes / self.access_bytes().min(bytes)).map(|n| n * self.access_bytes());
             accesses.into_iter().all(|inside| slice(start + inside) == slice(start))
         })
+    }
+
+    /// Whether [`AddressMap::within_slice`] moves the bits of an address, each on its own.
+    pub(crate) fn divides_linearly(&self) -> bool {
+        match self.split {
+            Split::Insert(..) | Split::Bits(_) => true,
+            Split::Divide(..) => false,
+        }
     }
 
     /// `address` without what chooses channel and slice: addresses of one slice

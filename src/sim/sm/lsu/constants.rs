@@ -325,6 +325,7 @@ impl Constants {
             port.port_room(shared_state).map_err(Wait::Port)?;
             let Some(asked) = self.take_sector(line) else { break };
             let address = shared_state.physical(asked);
+            let slice = shared_state.memory_system.slice_of(address);
             shared_state.send(Packet {
                 address,
                 virtual_address: asked,
@@ -335,7 +336,7 @@ impl Constants {
                 sectors: 1,
                 mask: 0,
                 sm: self.sm,
-                slice: shared_state.memory_system.slice_of(address),
+                slice,
                 kind: RequestKind::Constant,
                 fills_l1: false,
                 origin: Origin::Sm,

@@ -431,6 +431,7 @@ impl L1Pipeline {
         self.in_flight += self.units(mask);
         let sectors = if fills_l1 { self.l1.sectors_at_once() } else { request.sectors };
         let address = shared_state.physical(asked);
+        let slice = shared_state.memory_system.slice_of(address);
         shared_state.send(Packet {
             address,
             virtual_address: asked,
@@ -441,7 +442,7 @@ impl L1Pipeline {
             sectors,
             mask: if self.by_line() { mask } else { 0 },
             sm: self.sm,
-            slice: shared_state.memory_system.slice_of(address),
+            slice,
             kind,
             fills_l1,
             origin: Origin::Sm,
@@ -482,6 +483,7 @@ impl L1Pipeline {
             shared_state.memory_system.port_room(self.sm, now)?;
             let Some(leaving) = self.l1.next_leaving() else { break };
             let address = shared_state.physical(leaving.address);
+            let slice = shared_state.memory_system.slice_of(address);
             shared_state.send(Packet {
                 address,
                 virtual_address: leaving.address,
@@ -492,7 +494,7 @@ impl L1Pipeline {
                 sectors: self.l1.written_sectors(leaving.bytes),
                 mask: if self.by_line() { self.l1.sector_bit(address) } else { 0 },
                 sm: self.sm,
-                slice: shared_state.memory_system.slice_of(address),
+                slice,
                 kind: RequestKind::WriteBack,
                 fills_l1: false,
                 origin: Origin::Sm,
