@@ -24,21 +24,18 @@ impl<T: Copy> Slab<T> {
         to_u32(self.records.len() - 1)
     }
 
-    /// The number that the next record will have.
     #[inline]
-    pub(crate) fn next(&self) -> u32 {
-        self.free.last().copied().unwrap_or_else(|| to_u32(self.records.len()))
-    }
-
     pub(crate) fn get(&self, number: u32) -> &T {
         &self.records[to_usize(number)]
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, number: u32) -> &mut T {
         &mut self.records[to_usize(number)]
     }
 
     /// Removes a record.
+    #[inline]
     pub(crate) fn remove(&mut self, number: u32) -> T {
         self.free.push(number);
         self.records[to_usize(number)]

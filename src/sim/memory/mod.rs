@@ -198,11 +198,11 @@ impl MemorySystem {
 
     /// A request has come through the pipeline in front of its slice.
     pub(crate) fn on_arrive(&mut self, number: u32, events: &mut Events, counts: &mut Counts) {
-        let packet = self.packets.remove(number);
-        let slice = &mut self.slices[usize::from(packet.slice)];
-        slice.waiting.push_back(packet);
+        let place = self.packets.get(number).slice;
+        let slice = &mut self.slices[usize::from(place)];
+        slice.waiting.push_back(number);
         if !slice.resting {
-            self.work_slice(packet.slice, events, counts);
+            self.work_slice(place, events, counts);
         }
     }
 
@@ -212,28 +212,28 @@ impl MemorySystem {
     }
 
     /// Serves the requests in front of a slice until one must wait.
-    fn work_slice(&mut self, number: u16, events: &mut Events, counts: &mut Counts) {
-        while let Some(&packet) = self.slices[usize::from(number)].first() {
-            if !self.may_serve(&packet, events) || self.slices[usize::from(number)].is_stuck {
+    fn work_slice(&mut self, slice: u16, events: &mut Events, counts: &mut Counts) {
+        while let Some(number) = self.slices[usize::from(slice)].first() {
+            let packet = *self.packets.get(number);
+            if !self.may_serve(&packet, events) || self.slices[usize::from(slice)].is_stuck {
                 break;
             }
-            let all = self.slices[usize::from(number)].sectors_of(&packet);
+            let all = self.slices[usize::from(slice)].sectors_of(&packet);
             let presumed = self.presumed_hits(&packet, all);
             let asked = if presumed == 0 { all } else { presumed };
-            let outcome = self.look_up(&packet, (asked, presumed != 0), events.now(), counts);
+            let request = (number, &packet);
+            let outcome = self.look_up(request, (asked, presumed != 0), events.now(), counts);
             let refused = outcome.refused;
             if refused == asked {
                 break;
             }
-            self.follow(&packet, asked, outcome, events);
-            let slice = &mut self.slices[usize::from(number)];
             let left = all & !asked | refused;
-            slice.keep_of_first(&packet, left);
-            if slice.has_write_backs() {
-                self.write_back(number, packet.kernel, events);
+            self.follow(request, (asked, left), outcome, events);
+            if self.slices[usize::from(slice)].has_write_backs() {
+                self.write_back(slice, packet.kernel, events);
             }
             if packet.leg != Leg::Home {
-                self.release(number, (asked & !refused).count_ones(), events);
+                self.release(slice, (asked & !refused).count_ones(), events);
             }
             if refused != 0 {
                 break;
@@ -242,18 +242,16 @@ impl MemorySystem {
     }
 
     /// Looks the sectors `asked` of a request up at its slice, or takes them as `presumed` hits.
-    /// Its number is the next of the packets.
     #[inline]
     fn look_up(
         &mut self,
-        packet: &Packet,
+        (number, packet): (u32, &Packet),
         (asked, presumed): (u8, bool),
         now: Cycle,
         counts: &mut Counts,
     ) -> Outcome {
         let launch = &mut counts[to_usize(packet.kernel)];
         let before = is_state(packet.virtual_address).then_some(launch.l2);
-        let head = self.packets.next();
         let slice = &mut self.slices[usize::from(packet.slice)];
         let counters = launch.slice_counts(packet);
         let outcome = if presumed {
@@ -261,7 +259,7 @@ impl MemorySystem {
             self.passed += if packet.kind == RequestKind::Read { sectors } else { 0 };
             slice.pass(packet, asked, now, counters)
         } else {
-            slice.serve(head, packet, asked, now, counters)
+            slice.serve(number, packet, asked, now, counters)
         };
         before.iter().for_each(|before| launch.count_state(before));
         if let Some(halves) = &self.halves
@@ -277,29 +275,42 @@ impl MemorySystem {
         outcome
     }
 
-    /// Sends what the look-up of a request leads to.
+    /// Sends what the look-up of a request leads to; its sectors `left` stay in front of the
+    /// slice.
     #[inline]
-    fn follow(&mut self, packet: &Packet, asked: u8, outcome: Outcome, events: &mut Events) {
+    fn follow(
+        &mut self,
+        (number, packet): (u32, &Packet),
+        (asked, left): (u8, u8),
+        outcome: Outcome,
+        events: &mut Events,
+    ) {
         let Outcome { answered, fetched, refused, at } = outcome;
-        let part = |mask| match packet.mask {
-            0 => *packet,
-            whole if whole == mask => *packet,
-            _ => packet.with_mask(mask),
-        };
         let waits = asked & !(answered | refused);
         if waits != 0 {
-            // It has the number that its waiter was given.
-            let number = self.packets.insert(part(waits));
+            // It keeps its number, which its waiter was given.
+            let part = packet.part(waits);
+            *self.packets.get_mut(number) = part;
             if packet.leg == Leg::Far {
-                self.cross(number, &part(waits), at, events);
+                self.cross(number, &part, at, events);
             }
         }
         if fetched != 0 {
             self.fetch(packet, fetched, at, events);
         }
         if answered != 0 {
-            let number = self.packets.insert(part(answered));
-            self.answer(number, &part(answered), at, events);
+            let part = packet.part(answered);
+            let whole = waits | left == 0;
+            let number = if whole { number } else { self.packets.insert(part) };
+            self.answer(number, &part, at, events);
+        }
+        let queue = self.slices[usize::from(packet.slice)].queue_of(packet.leg);
+        if left == 0 {
+            queue.pop_front();
+        } else if waits == 0 {
+            *self.packets.get_mut(number) = packet.part(left);
+        } else if let Some(first) = queue.front_mut() {
+            *first = self.packets.insert(packet.part(left));
         }
     }
 
@@ -378,8 +389,8 @@ impl MemorySystem {
         let packet = halves.crossed(*self.packets.get(number));
         let slice = &mut self.slices[usize::from(packet.slice)];
         if packet.leg == Leg::Home {
-            self.packets.remove(number);
-            slice.crossed.push_back(packet);
+            *self.packets.get_mut(number) = packet;
+            slice.crossed.push_back(number);
             slice.is_stuck = false;
             if !slice.resting {
                 self.work_slice(packet.slice, events, counts);

@@ -108,6 +108,12 @@ impl Packet {
         u32::from(self.sectors) * self.units()
     }
 
+    /// The same request for some of its sectors, which are all where it goes by sector.
+    #[inline]
+    pub(crate) fn part(&self, mask: u8) -> Self {
+        if self.mask == 0 || self.mask == mask { *self } else { self.with_mask(mask) }
+    }
+
     /// The same request for fewer sectors of its line.
     #[inline]
     pub(crate) fn with_mask(self, mask: u8) -> Self {

@@ -65,10 +65,10 @@ pub(super) struct Slice {
     pub(super) tags: TagArray,
     rule: WriteRule,
     outstanding: Mshr<Waiter>,
-    /// Requests in front of the slice, oldest first.
-    pub(super) waiting: VecDeque<Packet>,
+    /// Requests in front of the slice by their numbers, oldest first.
+    pub(super) waiting: VecDeque<u32>,
     /// Requests from the other half of the L2, oldest first.
-    pub(super) crossed: VecDeque<Packet>,
+    pub(super) crossed: VecDeque<u32>,
     /// The first request was refused as a whole, and nothing has changed since.
     pub(super) is_stuck: bool,
     /// An event resumes it when its answers have drained.
@@ -414,18 +414,14 @@ impl Slice {
     /// The request to be looked up next: those from the other half of the L2 go first, as what
     /// they wait for does not wait for this slice.
     #[inline]
-    pub(super) fn first(&self) -> Option<&Packet> {
-        self.crossed.front().or_else(|| self.waiting.front())
+    pub(super) fn first(&self) -> Option<u32> {
+        self.crossed.front().or_else(|| self.waiting.front()).copied()
     }
 
-    /// The sectors `left` of the first request of a leg have still to be looked up.
+    /// The requests that come this way.
     #[inline]
-    pub(super) fn keep_of_first(&mut self, packet: &Packet, left: u8) {
-        let queue = if packet.leg == Leg::Home { &mut self.crossed } else { &mut self.waiting };
-        match queue.front_mut().filter(|_| left != 0) {
-            Some(first) => *first = packet.with_mask(left),
-            None => drop(queue.pop_front()),
-        }
+    pub(super) fn queue_of(&mut self, leg: Leg) -> &mut VecDeque<u32> {
+        if leg == Leg::Home { &mut self.crossed } else { &mut self.waiting }
     }
 
     /// Writes back all dirty sectors and invalidates all lines but those with outstanding
