@@ -264,10 +264,15 @@ impl Channel {
     }
 
     /// A free bank takes its next request, where banks hold one.
+    #[inline]
     fn hold_next(&mut self, bank: usize) {
-        if !self.options.bank_holds || self.banks[bank].held != FREE {
-            return;
+        if self.options.bank_holds && self.banks[bank].held == FREE {
+            self.hold_oldest(bank);
         }
+    }
+
+    /// A free bank takes the oldest hit of its open row, else the oldest request.
+    fn hold_oldest(&mut self, bank: usize) {
         let oldest = |of: fn(&List) -> u32| {
             let entry = |kind| (kind, of(self.queue.list(bank, kind)));
             let waiting = [READ, WRITE].map(entry).into_iter().filter(|&(_, at)| at != NONE);
@@ -281,7 +286,13 @@ impl Channel {
     }
 
     /// Moves requests into the banks' own queues, where these are limited.
+    #[inline]
     fn fill_bank_queues(&mut self) -> bool {
+        self.options.bank_queue > 0 && self.move_to_bank_queues()
+    }
+
+    /// The same where they are limited.
+    fn move_to_bank_queues(&mut self) -> bool {
         let device = &self.device;
         let most = self.options.write_queue;
         let moved = self.queue.fill_bank_queues(most, |bank| device.open_row(bank));

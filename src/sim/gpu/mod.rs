@@ -203,8 +203,8 @@ impl<'a> Gpu<'a> {
                 self.note_activity();
             }
             self.handle(event)?;
-            if let Some(error) = self.failed.take() {
-                return Err(error);
+            if self.failed.is_some() {
+                return self.failed.take().map_or(Ok(Pause::Over), Err);
             }
             if self.progress_check.is_due() {
                 watch(self.progress_check.check(&mut self.hardware)?);

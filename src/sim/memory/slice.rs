@@ -291,8 +291,9 @@ impl Slice {
         let key = packet.address >> self.entry_shift;
         let coming = self.outstanding.coming(key);
         let parts = self.parts(waiter.sectors);
+        let access = self.sectors_of_access(packet.address);
         let mut opened = lowest(parts & !(coming.open | coming.full), self.outstanding.room());
-        let mut fetched = self.sectors_of_parts(packet.address, opened);
+        let mut fetched = self.sectors_of_parts(access, opened);
         if opened != 0 && self.allocate == AllocatePolicy::OnMiss {
             way = self.tags.use_or_allocate(way, self.tags.line_of(packet.address));
             match way {
@@ -301,7 +302,7 @@ impl Slice {
             }
         }
         let wanted = parts & coming.open | opened;
-        let sectors = waiter.sectors & self.sectors_of_parts(packet.address, wanted);
+        let sectors = waiter.sectors & self.sectors_of_parts(access, wanted);
         outcome.refused |= waiter.sectors & !sectors;
         outcome.fetched = fetched;
         if wanted == 0 {
@@ -327,12 +328,13 @@ impl Slice {
         }
     }
 
-    /// The sectors of the line at `address` that parts of its entry hold, one bit each.
+    /// The sectors of a line that parts of its entry hold, one bit each; `access`: those that the
+    /// memory moves together.
     #[inline]
-    fn sectors_of_parts(&self, address: u64, parts: u8) -> u8 {
+    fn sectors_of_parts(&self, access: u8, parts: u8) -> u8 {
         match self.sectors_per_part {
             0 if parts == 0 => 0,
-            0 => self.sectors_of_access(address),
+            0 => access,
             1 => parts,
             each => {
                 let part = (1_u8 << each) - 1;
@@ -382,11 +384,12 @@ impl Slice {
         }
         let way = self.tags.fill(line, sectors);
         let parts = self.parts(sectors);
+        let access = self.sectors_of_access(address);
         let mut released = std::mem::take(&mut self.released);
         self.outstanding.arrive(address >> self.entry_shift, parts, &mut released);
         let mut written = 0;
         for (waiter, parts) in released.drain(..) {
-            let sectors = waiter.sectors & self.sectors_of_parts(address, parts);
+            let sectors = waiter.sectors & self.sectors_of_parts(access, parts);
             let Some(packet) = waiter.packet else { continue };
             let changed = if waiter.writes { sectors & !written } else { 0 };
             written |= changed;

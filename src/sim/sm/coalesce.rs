@@ -1,6 +1,8 @@
 //! From lane addresses to 32-byte sectors of 128-byte lines, and to passes over
 //! the shared-memory banks.
 
+use std::ops::Range;
+
 use crate::config::{BankConflicts, SharedSpec};
 use gpumodel_core::isa::{Access, AddressMode};
 use gpumodel_core::units::{SECTOR_BYTES, WARP_LANES, to_u8, to_u32, to_u64, to_usize};
@@ -27,6 +29,12 @@ pub(crate) struct LineRequest {
 }
 
 impl LineRequest {
+    /// A request for all of a line.
+    #[inline]
+    fn whole(line: u64) -> Self {
+        Self { line, sectors: 0b1111, bytes: [u32::MAX; 4], translated: false }
+    }
+
     /// Byte addresses of the touched sectors.
     pub(crate) fn sectors(&self) -> impl Iterator<Item = u64> {
         let (first, touched) = (self.line * LINE_BYTES, self.sectors);
@@ -130,11 +138,22 @@ pub(crate) fn coalesce(access: &Access, width: u64, out: &mut Vec<LineRequest>) 
         } else {
             access.base
         };
-        return touch_range(start, span, out);
+        return match whole_lines(start, span) {
+            Some(lines) => out.extend(lines.map(LineRequest::whole)),
+            None => touch_range(start, span, out),
+        };
     }
     for (_, address) in access.active() {
         touch_range(address, width, out);
     }
+}
+
+/// The lines of a range of bytes, where it consists of whole ones.
+#[inline]
+fn whole_lines(start: u64, span: u64) -> Option<Range<u64>> {
+    let end = start.checked_add(span)?;
+    let whole = (start | end).is_multiple_of(LINE_BYTES);
+    whole.then(|| start / LINE_BYTES..end / LINE_BYTES)
 }
 
 /// Adds a range of bytes, which lies behind all others or in a line of its own.

@@ -75,13 +75,13 @@ impl Sm {
         let mut window = self.fetch.as_mut().map(|fetch| fetch.window(index, kernel, now));
         let interval = resident.gather(profile, counts, window.as_mut());
         resident.lead = self.params.lead.of(&interval);
+        if interval.slots == 0 {
+            return self.go_on(warp, ahead, shared_state);
+        }
         self.counts.warp_instructions += u64::from(interval.slots);
         if let Some((fetch, constant)) = &counted {
             self.counts.fetch.grow(fetch, &counts.fetch);
             self.counts.constant.grow(constant, &counts.constant);
-        }
-        if interval.slots == 0 {
-            return self.go_on(warp, ahead, shared_state);
         }
         let age = resident.age;
         self.warps.issue.schedulers[index].start(warp, kernel, age, &interval, ahead, counts);

@@ -292,9 +292,14 @@ impl Lsu {
         shared_state: &mut SharedState,
     ) -> Option<Cycle> {
         let kernel = to_usize(entry.kernel);
-        let counted = shared_state.counts[kernel].l1;
-        let whole = self.serve_sectors(entry, now, shared_state);
-        sm_counts.l1.grow(&counted, &shared_state.counts[kernel].l1);
+        let whole = if matches!(entry.route, Route::Cached(_)) {
+            let counted = shared_state.counts[kernel].l1;
+            let whole = self.serve_sectors(entry, now, shared_state);
+            sm_counts.l1.grow(&counted, &shared_state.counts[kernel].l1);
+            whole
+        } else {
+            self.serve_sectors(entry, now, shared_state)
+        };
         let figures = &self.data.figures;
         let tags = to_u32(entry.lines.len()).div_ceil(figures.tags_per_cycle);
         let banks = match figures.bank_bytes {

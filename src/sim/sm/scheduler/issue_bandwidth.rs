@@ -31,6 +31,8 @@ pub(in crate::sm) type PerResource = [f32; RESOURCES];
 pub(in crate::sm) struct Claim {
     /// What it takes of each resource per cycle at rate 1.
     pub(in crate::sm) density: PerResource,
+    /// The resources that it takes any of, one bit each.
+    asks: u32,
     /// Cycles per instruction alone.
     every: f32,
     /// Order of arrival of its warp; lower is older.
@@ -48,8 +50,10 @@ pub(in crate::sm) struct Claim {
 impl Claim {
     /// The claim of a warp that came as number `age`, not yet given a rate.
     pub(in crate::sm) fn new(density: PerResource, age: u64) -> Self {
+        let bit = |(place, density): (usize, &f32)| u32::from(*density > 0.0) << place;
+        let asks = density.iter().enumerate().map(bit).fold(0, |all, bit| all | bit);
         let (every, rate, unevenness) = (1.0 / density[ISSUE], 0.0, 0.0);
-        Self { density, every, age, rate, unevenness, lasting: 0, conflicting: 1.0 }
+        Self { density, asks, every, age, rate, unevenness, lasting: 0, conflicting: 1.0 }
     }
 
     /// The same of an interval whose instructions come unevenly.
@@ -69,8 +73,7 @@ impl Claim {
 
     /// The resources that it asks for, one bit each.
     pub(in crate::sm) fn asks(&self) -> u32 {
-        let bit = |(place, density): (usize, &f32)| u32::from(*density > 0.0) << place;
-        self.density.iter().enumerate().map(bit).fold(0, |all, bit| all | bit)
+        self.asks
     }
 
     /// Instructions per cycle alone.
@@ -103,7 +106,8 @@ pub(in crate::sm) fn max_min_fair(
 ) {
     claims.iter_mut().for_each(|claim| claim.rate = 1.0);
     let total = demand(claims.iter());
-    if total.iter().zip(capacity).all(|(sum, limit)| *sum <= limit + SLACK) {
+    // All are compared, as vector registers do it.
+    if total.iter().zip(capacity).fold(true, |fits, (sum, limit)| fits & (*sum <= limit + SLACK)) {
         return;
     }
     let mut slope = [0.0; RESOURCES];

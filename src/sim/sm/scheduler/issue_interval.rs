@@ -1,5 +1,6 @@
 //! What a warp hands to its scheduler, and what is left of it.
 
+use crate::bits::bits;
 use crate::counters::{KernelCounts, StallStack};
 use crate::interval::{Gaps, OPERANDS, Step};
 use crate::sm::scheduler::contention::contend;
@@ -149,8 +150,8 @@ impl IssueIntervals {
 
     /// Takes out the interval at a place; those behind it move up.
     pub(in crate::sm) fn remove(&mut self, place: usize) -> (Running, Claim) {
-        let (running, claim) = (self.running.remove(place), self.claims.remove(place));
-        self.warps.remove(place);
+        let (running, claim) = (take(&mut self.running, place), take(&mut self.claims, place));
+        take(&mut self.warps, place);
         self.turns.leave(place);
         self.moving.retain(|&other| other != place);
         for other in &mut self.moving {
@@ -161,13 +162,10 @@ impl IssueIntervals {
     }
 
     fn count(&mut self, claim: &Claim, kernel: u32, more: i32) {
-        for ((users, asked), density) in
-            self.users.iter_mut().zip(&mut self.asked).zip(&claim.density)
-        {
-            if *density > 0.0 {
-                *users = users.wrapping_add_signed(i16::from(more > 0) * 2 - 1);
-                *asked += i64::from(more) * fixed(*density);
-            }
+        for resource in bits(claim.asks()).take_while(|&resource| resource < RESOURCES) {
+            let users = &mut self.users[resource];
+            *users = users.wrapping_add_signed(i16::from(more > 0) * 2 - 1);
+            self.asked[resource] += i64::from(more) * fixed(claim.density[resource]);
         }
         let place = self.present.iter().position(|&(other, _)| other == kernel);
         let place = place.unwrap_or_else(|| {
@@ -346,6 +344,18 @@ impl IssueIntervals {
             };
             losses.add(interval.warp, &lost);
         }
+    }
+}
+
+/// Takes out the element at a place: mostly the last one, behind which none moves up.
+#[inline]
+fn take<T: Copy>(list: &mut Vec<T>, place: usize) -> T {
+    match list.last() {
+        Some(&last) if place + 1 == list.len() => {
+            list.truncate(place);
+            last
+        }
+        _ => list.remove(place),
     }
 }
 
