@@ -298,10 +298,11 @@ impl MemorySystem {
         if fetched != 0 {
             self.fetch(packet, fetched, at, events);
         }
-        if answered != 0 {
+        if answered != 0 && waits | left == 0 {
+            self.answer(number, packet, at, events);
+        } else if answered != 0 {
             let part = packet.part(answered);
-            let whole = waits | left == 0;
-            let number = if whole { number } else { self.packets.insert(part) };
+            let number = self.packets.insert(part);
             self.answer(number, &part, at, events);
         }
         let queue = self.slices[usize::from(packet.slice)].queue_of(packet.leg);

@@ -52,17 +52,22 @@ impl LineRequest {
         let bytes = self.bytes[to_usize(sector)];
         match reach {
             Reach::Sector => SectorRequest { address, bytes, sectors: 1, mask: 1 << sector },
-            Reach::WholeLine => {
-                let bytes = self.bytes.iter().rev().fold(0, |all, &part| all << 8 | words(part));
-                let sectors = to_u8(left.count_ones());
-                SectorRequest { address: first, bytes, sectors, mask: left }
-            }
+            Reach::WholeLine => self.whole_line(left),
             Reach::Block { sectors, alike } => {
                 let block = u8::MAX >> (8 - sectors) << (sector & !(sectors - 1));
                 let mask = if alike { left & block & self.alike(bytes) } else { left & block };
                 SectorRequest { address, bytes, sectors: 1, mask }
             }
         }
+    }
+
+    /// The request for what is touched of the whole line. Out of line: else all others would
+    /// gather its words too, ahead of a loop over their requests.
+    #[inline(never)]
+    fn whole_line(&self, left: u8) -> SectorRequest {
+        let bytes = self.bytes.iter().rev().fold(0, |all, &part| all << 8 | words(part));
+        let (address, sectors) = (self.line * LINE_BYTES, to_u8(left.count_ones()));
+        SectorRequest { address, bytes, sectors, mask: left }
     }
 
     /// The sectors of which `bytes` are touched.

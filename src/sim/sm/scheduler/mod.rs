@@ -303,6 +303,9 @@ impl Scheduler {
             return;
         }
         let first = self.policy.first(ReadyWarps(&self.intervals));
+        if self.intervals.is_empty() {
+            return;
+        }
         let first = first.and_then(|warp| self.intervals.place_of(warp));
         if self.held && self.intervals.pace() < self.capacity[ISSUE] {
             return self.intervals.halt();
