@@ -289,7 +289,7 @@ fn consider_class(
             inside &= inside - 1;
             let Candidate { ready, rank, .. } = candidates[bank];
             let mut time = ready.max(bound);
-            if time > best {
+            if time > best || time == best && rank > least {
                 continue;
             }
             if let Some(gates) = groups {

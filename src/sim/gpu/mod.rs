@@ -228,6 +228,8 @@ impl<'a> Gpu<'a> {
         self.hardware.elapsed()
     }
 
+    // Part of the loop over all events: a call for each would save and restore all registers.
+    #[inline(always)]
     #[allow(clippy::too_many_lines, reason = "the one match over all events")]
     fn handle(&mut self, event: Event) -> Result<(), MachineError> {
         let Hardware { sms, shared_state, dispatcher, .. } = &mut self.hardware;

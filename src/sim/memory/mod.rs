@@ -172,7 +172,7 @@ impl MemorySystem {
     }
 
     /// Handles an event.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_event(
         &mut self,
         event: MemoryEvent,
@@ -461,7 +461,9 @@ impl MemorySystem {
         if self.slices[usize::from(slice)].has_write_backs() {
             self.write_back(slice, kernel, events);
         }
-        self.work_slice(slice, events, counts);
+        if self.slices[usize::from(slice)].first().is_some() {
+            self.work_slice(slice, events, counts);
+        }
     }
 
     /// Fetches the sectors, one bit each in their line, that a request lacks in its slice.
