@@ -213,7 +213,7 @@ impl<E: Copy> EventQueue<E> {
     }
 
     /// Takes the next event and moves time to it; `None` when none is left.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<E> {
         loop {
             if let Some(&event) = self.today.get(self.today_next) {

@@ -192,6 +192,7 @@ impl SharedState {
     }
 
     /// Sends a request towards its slice, as soon as its page is in the device's memory.
+    #[inline]
     pub(crate) fn send(&mut self, packet: Packet) {
         if let Some(link) = &mut self.link {
             let app = self.counts[to_usize(packet.kernel)].app.index();

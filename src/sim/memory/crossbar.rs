@@ -241,6 +241,7 @@ impl Crossbar {
     }
 
     /// Puts a packet into its source port.
+    #[inline]
     pub(super) fn send(&mut self, packet: &Packet, now: Cycle) -> Departure {
         let port = self.port_of(packet.sm);
         let source = &mut self.sources[usize::from(port)];
@@ -269,6 +270,7 @@ impl Crossbar {
     }
 
     /// When a packet that leaves its port arrives. `late`: it has waited for a place.
+    #[inline]
     fn depart(&mut self, port: u16, packet: &Packet, ready: Cycle, late: bool) -> Cycle {
         self.destinations[usize::from(packet.slice)].credits -= i64::from(packet.units());
         let sectors = if packet.kind.carries_data() { packet.sectors_moved() } else { 0 };
@@ -335,6 +337,7 @@ impl Crossbar {
     }
 
     /// Sends an answer that is ready at cycle `at` and returns when it arrives at its SM.
+    #[inline]
     pub(super) fn answer(&mut self, packet: &Packet, at: Cycle) -> Cycle {
         let time = self.packet_times[answered_sectors(packet)];
         let port = usize::from(self.port_of(packet.sm));

@@ -160,6 +160,7 @@ impl MemorySystem {
     }
 
     /// Sends a request towards its slice.
+    #[inline]
     pub(crate) fn send(&mut self, mut packet: Packet, events: &mut Events) {
         let near = self.instances.is_near(packet.address);
         if let Some(halves) = self.halves.as_ref().filter(|_| !near) {
@@ -411,6 +412,7 @@ impl MemorySystem {
     }
 
     /// An answer arrives at its SM: the packet and when its last flit is in.
+    #[inline(always)]
     pub(crate) fn on_reply(&mut self, number: u32, now: Cycle) -> (Packet, Cycle) {
         let packet = self.packets.remove(number);
         (packet, self.crossbar.eject(&packet, now))

@@ -244,6 +244,7 @@ impl L1Pipeline {
     }
 
     /// Looks a request up where the port has room for what it may send.
+    #[inline]
     fn enter(
         &mut self,
         entry: &Entry,
@@ -279,6 +280,7 @@ impl L1Pipeline {
     }
 
     /// Looks a request up and sends what it needs, whether the port has room or not.
+    #[inline]
     fn look_up(
         &mut self,
         entry: &Entry,
@@ -462,6 +464,7 @@ impl L1Pipeline {
     ///
     /// # Errors
     /// The cycle at which it will, or `None` when the SM will be woken.
+    #[inline]
     pub(in crate::sm) fn port_room(
         &mut self,
         shared_state: &mut SharedState,

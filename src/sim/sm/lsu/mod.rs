@@ -399,6 +399,7 @@ impl Lsu {
     }
 
     /// Takes an operation out when all of its sectors are served and answered.
+    #[inline]
     pub(in crate::sm) fn end_if_done(&mut self, number: u32) -> Option<Operation> {
         let operation = *self.operations.get(number);
         if !operation.served || operation.remaining > 0 {
