@@ -199,6 +199,72 @@ void allocated() {
   cudaMemcpy(back, sums, sizeof back, cudaMemcpyDeviceToHost);
   for (int i = 0; i < n; i++) expect("sums", i, back[i], 50, 0);
 }
+#if CUDART_VERSION >= 12030
+// Nodes whose parameters are those of any kind.
+void described() {
+  cudaGraph_t graph, outer;
+  cudaGraphExec_t instance;
+  cudaGraphNode_t fill, copy, left, join, out, call, whole;
+  cudaStream_t one;
+  cudaStreamCreate(&one);
+  int h[n], back[n], step = 1000, two = 2, three = 3, many = n;
+  int *a = device<int>(nullptr, n), *b = device<int>(nullptr, n), *c = device<int>(nullptr, n);
+  for (int i = 0; i < n; i++) h[i] = 5 * i;
+  auto add = [](cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t count, cudaGraphNodeParams *p) {
+#if CUDART_VERSION >= 13000
+    return cudaGraphAddNode(node, graph, after, nullptr, count, p);
+#else
+    return cudaGraphAddNode(node, graph, after, count, p);
+#endif
+  };
+  auto rows = [](void *to, void *from, cudaMemcpyKind kind) {
+    cudaGraphNodeParams p = {cudaGraphNodeTypeMemcpy};
+    p.memcpy.copyParams.srcPtr = make_cudaPitchedPtr(from, sizeof(int[n]), n, 1), p.memcpy.copyParams.dstPtr = make_cudaPitchedPtr(to, sizeof(int[n]), n, 1);
+    p.memcpy.copyParams.extent = make_cudaExtent(sizeof(int[n]), 1, 1), p.memcpy.copyParams.kind = kind;
+    return p;
+  };
+  auto kernel_of = [](const void *function, void **arguments) {
+    cudaGraphNodeParams p = {cudaGraphNodeTypeKernel};
+    p.kernel.func = (void *)function, p.kernel.gridDim = dim3(3), p.kernel.blockDim = dim3(128), p.kernel.kernelParams = arguments;
+    return p;
+  };
+  cudaGraphCreate(&graph, 0);
+  cudaGraphNodeParams value = {cudaGraphNodeTypeMemset}, in = rows(a, h, cudaMemcpyHostToDevice), end = rows(back, c, cudaMemcpyDeviceToHost), wrong = {cudaGraphNodeTypeMemset};
+  value.memset.dst = b, value.memset.value = 300, value.memset.elementSize = 4, value.memset.width = n, value.memset.height = 1;
+  void *of_a[] = {&a, &many, &two}, *of_sum[] = {&a, &b, &c, &many};
+  cudaGraphNodeParams p = kernel_of((const void *)scale, of_a), q = kernel_of((const void *)sum, of_sum), host_call = {cudaGraphNodeTypeHost}, child = {cudaGraphNodeTypeGraph};
+  is("described copy", add(&copy, graph, nullptr, 0, &in), cudaSuccess);
+  is("described fill", add(&fill, graph, nullptr, 0, &value), cudaSuccess);
+  is("described kernel", add(&left, graph, &copy, 1, &p), cudaSuccess);
+  cudaGraphNode_t both[] = {left, fill};
+  is("described sum", add(&join, graph, both, 2, &q), cudaSuccess);
+  host_call.host.fn = count, host_call.host.userData = &step;
+  is("described call", add(&call, graph, &join, 1, &host_call), cudaSuccess);
+  is("described result", add(&out, graph, &call, 1, &end), cudaSuccess);
+  is("element of no bytes", add(&out, graph, nullptr, 0, &wrong), cudaErrorInvalidValue);
+  cudaGetLastError();
+  cudaGraphCreate(&outer, 0);
+  child.graph.graph = graph;
+  is("described graph", add(&whole, outer, nullptr, 0, &child), cudaSuccess);
+  calls = 0;
+  auto check = [&](const char *what, cudaGraph_t made, int factor) {
+    is(what, cudaGraphInstantiate(&instance, made, 0), cudaSuccess);
+    cudaGraphLaunch(instance, one), cudaStreamSynchronize(one);
+    for (int i = 0; i < n; i++) expect(what, i, back[i], 5 * i * factor + 10 + 300, 0);
+  };
+  check("described", outer, 2);
+  of_a[2] = &three, p = kernel_of((const void *)scale, of_a);
+  is("described again", cudaGraphNodeSetParams(left, &p), cudaSuccess);
+  is("of another kind", cudaGraphNodeSetParams(left, &value), cudaErrorInvalidValue);
+  cudaGetLastError();
+  check("described with another value", graph, 3);
+  value.memset.value = 0;
+  is("described in the instance", cudaGraphExecNodeSetParams(instance, fill, &value), cudaSuccess);
+  cudaGraphLaunch(instance, one), cudaStreamSynchronize(one);
+  for (int i = 0; i < n; i++) expect("described with another fill", i, back[i], 15 * i + 10, 0);
+  expect("described calls", 0, calls, 3000, 0);
+}
+#endif
 __global__ void meet(int *x, int value) {
   x[blockIdx.x] = value;
   cooperative_groups::this_grid().sync();
@@ -251,5 +317,8 @@ int main() {
   built();
   allocated();
   cooperative();
+#if CUDART_VERSION >= 12030
+  described();
+#endif
   return finish("graphs");
 }

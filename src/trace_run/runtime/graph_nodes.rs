@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use crate::copies::{copy_volume, transfer, volume};
 use crate::events::{HostFunction, call_host, record_event};
-use crate::graphs::{KernelAttributes, NewNode, NodeKind, Work, add, attributes_of, replace};
+use crate::graphs::{
+    KernelAttributes, NewNode, NodeKind, Work, add, attributes_of, child_work, edges_have_data,
+    replace,
+};
 use crate::launch::kernel_work;
 use crate::pointers::{get, number, pointer, put};
-use crate::state::{alive, code};
+use crate::state::{alive, code, fail, result, state};
 use crate::symbols::{from_symbol, to_symbol};
 
 /// The node parameters of one kind: their type, and the work that they describe.
@@ -232,4 +235,109 @@ extern "C" fn cudaGraphAddMemcpyNodeFromSymbol(
     let (to, symbol) = (number(to), number(symbol));
     let work: Work = Arc::new(move |_| from_symbol(pointer(to), pointer(symbol), [bytes, offset]));
     add(&NewNode { node, graph, after, count }, NodeKind::Copy, Ok(work))
+}
+
+/// Where the parameters of a node's kind lie in `cudaGraphNodeParams`, and in these those of a
+/// copy.
+const OF_KIND: usize = 16;
+const OF_COPY: usize = 16;
+
+/// The kind and the work of a node that `cudaGraphNodeParams` describes.
+fn described(
+    parameters: *const c_void,
+    attributes: KernelAttributes,
+) -> Result<(NodeKind, Work), u32> {
+    let kind = get(parameters.cast::<u32>()).ok_or(code::INVALID_VALUE)?;
+    let own = parameters.wrapping_byte_add(OF_KIND);
+    let handle = || pointer(get(own.cast::<u64>()).unwrap_or(0)).cast_const();
+    Ok(match kind {
+        0 => (NodeKind::Kernel, kernel_work(own, attributes)?),
+        1 => (NodeKind::Copy, volume_work(own.wrapping_byte_add(OF_COPY))?),
+        2 => (NodeKind::Fill, fill_work(own)?),
+        3 => (NodeKind::Host, host_work(own)?),
+        4 => (NodeKind::Graph, child_work(handle())?),
+        5 => (NodeKind::Empty, Arc::new(|_| code::SUCCESS)),
+        6 => (NodeKind::WaitForEvent, wait_work(handle())?),
+        7 => (NodeKind::RecordEvent, record_work(handle())?),
+        other => unsupported(other),
+    })
+}
+
+/// Ends the program: a node of this kind cannot be left out.
+fn unsupported(kind: u32) -> ! {
+    let name = match kind {
+        8 => "ExtSemaphoreSignal",
+        9 => "ExtSemaphoreWait",
+        10 => "MemAlloc",
+        11 => "MemFree",
+        13 => "Conditional",
+        14 => "MemcpyBatch",
+        _ => "of this number",
+    };
+    let what = format!(
+        "a graph of the program has a node of kind {kind} (cudaGraphNodeType{name}), which is not \
+         supported: use kernels, copies, fills, calls, events and graphs, or capture a stream"
+    );
+    fail(&state().folder, &what)
+}
+
+fn add_described(to: &NewNode, parameters: *const c_void) -> u32 {
+    match described(parameters, KernelAttributes::default()) {
+        Ok((kind, work)) => add(to, kind, Ok(work)),
+        Err(wrong) => result(wrong),
+    }
+}
+
+fn replace_described(
+    instance: Option<*const c_void>,
+    node: *const c_void,
+    parameters: *const c_void,
+) -> u32 {
+    match described(parameters, attributes_of(instance, node)) {
+        Ok((kind, work)) => replace(instance, node, kind, Ok(work)),
+        Err(wrong) => result(wrong),
+    }
+}
+
+/// `cudaGraphAddNode` of CUDA 13; in CUDA 12 nothing lies between the nodes and their number.
+#[unsafe(no_mangle)]
+extern "C" fn cudaGraphAddNode(
+    node: *mut u64,
+    graph: *const c_void,
+    after: *const u64,
+    data: *const c_void,
+    count: usize,
+    parameters: *const c_void,
+) -> u32 {
+    if edges_have_data() {
+        return cudaGraphAddNode_v2(node, graph, after, data, count, parameters);
+    }
+    let early = pointer(count as u64);
+    add_described(&NewNode { node, graph, after, count: data.addr() }, early)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaGraphAddNode_v2(
+    node: *mut u64,
+    graph: *const c_void,
+    after: *const u64,
+    _: *const c_void,
+    count: usize,
+    parameters: *const c_void,
+) -> u32 {
+    add_described(&NewNode { node, graph, after, count }, parameters)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaGraphNodeSetParams(node: *const c_void, parameters: *const c_void) -> u32 {
+    replace_described(None, node, parameters)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cudaGraphExecNodeSetParams(
+    instance: *const c_void,
+    node: *const c_void,
+    parameters: *const c_void,
+) -> u32 {
+    replace_described(Some(instance), node, parameters)
 }

@@ -499,12 +499,19 @@ extern "C" fn cudaGraphAddChildGraphNode(
     count: usize,
     child: *const c_void,
 ) -> u32 {
+    add(&NewNode { node, graph, after, count }, NodeKind::Graph, child_work(child))
+}
+
+/// To run all nodes of a graph, as it is now.
+pub(crate) fn child_work(child: *const c_void) -> Result<Work, u32> {
     let child = state().graphs.graphs.get(&number(child)).and_then(Graph::ordered);
-    let work = child.ok_or(code::INVALID_VALUE).map(|child| -> Work {
-        let works = child.works();
-        Arc::new(move |stream| run(&works, stream))
-    });
-    add(&NewNode { node, graph, after, count }, NodeKind::Graph, work)
+    let works = child.ok_or(code::INVALID_VALUE)?.works();
+    Ok(Arc::new(move |stream| run(&works, stream)))
+}
+
+/// Whether the program was built for CUDA 13, where edges of graphs have data.
+pub(crate) fn edges_have_data() -> bool {
+    state().folder.join("libcudart.so.13").exists()
 }
 
 /// `cudaGraphAddDependencies` of CUDA 13, which has data of each edge; in CUDA 12 their number
@@ -517,8 +524,7 @@ extern "C" fn cudaGraphAddDependencies(
     data: *const c_void,
     count: usize,
 ) -> u32 {
-    let late = state().folder.join("libcudart.so.13").exists();
-    let count = if late { count } else { data.addr() };
+    let count = if edges_have_data() { count } else { data.addr() };
     let (mut state, mut value) = (state(), code::SUCCESS);
     for (from, to) in listed(from, count).into_iter().zip(listed(to, count)) {
         let graph = state.graphs.graphs.get_mut(&number(graph));
