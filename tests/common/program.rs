@@ -39,6 +39,12 @@ pub(crate) fn toolkit() -> Option<PathBuf> {
     found
 }
 
+/// Whether programs are compiled for this architecture: `CUDA_ARCHITECTURES=80,90a` names some.
+pub(crate) fn compiled_for(sm: &str) -> bool {
+    let named = std::env::var("CUDA_ARCHITECTURES");
+    named.map_or(true, |named| named.split(',').any(|one| one == sm))
+}
+
 /// Where nvcc is: as the variable says, else on `PATH`.
 fn nvcc() -> Option<PathBuf> {
     let named = std::env::var_os("NVCC").map(PathBuf::from);
