@@ -244,7 +244,9 @@ fn linked(found: &Dynamic<'_>) -> Result<&'static str, String> {
     Err(match other {
         Some(other) => format!("it is linked with {other}; compile it with CUDA 12 or 13"),
         None if found.has_kernels => {
-            "the CUDA runtime is linked into it; compile it with `nvcc -cudart shared`".into()
+            "the CUDA runtime is linked into it; compile it with `nvcc -cudart shared`, with NVIDIA's \
+             Python packages with `-cudart none -Lcuda/nvidia/cu13/lib -l:libcudart.so.13`"
+                .into()
         }
         None => "it is not linked with libcudart, and has no kernels".into(),
     })

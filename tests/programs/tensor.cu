@@ -1,5 +1,5 @@
 // Tensor cores through wmma (half, bfloat16, TF32, bytes, doubles) and PTX (small shapes, 4 bits,
-// transposed matrices), and half2 arithmetic.
+// transposed matrices, sparse ones), and half2 arithmetic.
 #include "check.h"
 #include <cuda_fp16.h>
 #include <mma.h>
@@ -71,6 +71,64 @@ void small_shapes() {
     expect("moved", t, unsigned(turned[t]), low | high << 16, 0);
   }
 }
+// Sparse products of 16 by 32 (16) elements: A has two of each four of a row, the metadata says which.
+__global__ void sparse_products(const unsigned *a, const unsigned *b, const unsigned *where, float *wide, unsigned *narrow, float *brain, float *half_deep) {
+  int t = threadIdx.x;
+  float x[4] = {1, 2, 3, 4}, y[4] = {}, z[4] = {5, 6, 7, 8};
+  unsigned h[2] = {0x3c003c00, 0x40004000};
+  const unsigned *p = a + t * 4, *q = b + t * 4;
+  asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9,%10,%11},{%0,%1,%2,%3},%12,0x1;"
+               : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3]) : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "r"(q[0]), "r"(q[1]), "r"(q[2]), "r"(q[3]), "r"(where[t]));
+  asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 {%0,%1},{%2,%3,%4,%5},{%6,%7,%8,%9},{%0,%1},%10,0x0;"
+               : "+r"(h[0]), "+r"(h[1]) : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "r"(q[0]), "r"(q[1]), "r"(q[2]), "r"(q[3]), "r"(where[32 + t]));
+  asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9,%10,%11},{%0,%1,%2,%3},%12,0x0;"
+               : "+f"(y[0]), "+f"(y[1]), "+f"(y[2]), "+f"(y[3]) : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "r"(q[0]), "r"(q[1]), "r"(q[2]), "r"(q[3]), "r"(where[32 + t]));
+  asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6,%7},{%0,%1,%2,%3},%8,0x3;"
+               : "+f"(z[0]), "+f"(z[1]), "+f"(z[2]), "+f"(z[3]) : "r"(p[0]), "r"(p[1]), "r"(q[0]), "r"(q[1]), "r"(where[64 + t]));
+  for (int i = 0; i < 4; i++) wide[4 * t + i] = x[i], brain[4 * t + i] = y[i], half_deep[4 * t + i] = z[i];
+  for (int i = 0; i < 2; i++) narrow[2 * t + i] = h[i];
+}
+// Bits of a small whole number as a half or the upper half of a single; whole products are exact.
+unsigned bits_of(float value, bool brain) {
+  half h = __float2half(value);
+  unsigned single;
+  memcpy(&single, &value, 4);
+  return brain ? single >> 16 : *(unsigned short *)&h;
+}
+void sparse() {
+  static int full[16][32], right[32][8];
+  unsigned a[2][128] = {}, b[2][128] = {}, where[96] = {};
+  for (int k = 0; k < 32; k++) for (int n = 0; n < 8; n++) right[k][n] = int(draw(8 * k + n + 5000) % 9) - 4;
+  for (int row = 0; row < 16; row++)
+    for (int group = 0; group < 8; group++) {
+      unsigned pick = draw(8 * row + group + 6000) % 6, low = pick < 3 ? 0 : pick < 5 ? 1 : 2, high = pick < 3 ? pick + 1 : pick < 5 ? pick - 1 : 3;
+      for (int i = 0; i < 2; i++) {
+        int k = 2 * group + i, value = int(draw(2 * (8 * row + group) + i + 7000) % 9) - 4, lane = row % 8 * 4 + k % 8 / 2, word = 4 * lane + 2 * (k / 8) + row / 8;
+        full[row][4 * group + (i ? high : low)] = value;
+        for (int brain = 0; brain < 2; brain++) a[brain][word] |= bits_of(value, brain) << 16 * (k % 2);
+      }
+      unsigned pair = (low | high << 2) << (4 * (group % 4) + 16 * (row / 8));
+      where[row % 8 * 4 + 2 + group / 4] |= pair, where[32 + row % 8 * 4 + group / 4] |= pair;
+      if (group < 4) where[64 + row % 8 * 4 + 3] |= pair;
+    }
+  for (int k = 0; k < 32; k++)
+    for (int n = 0; n < 8; n++)
+      for (int brain = 0; brain < 2; brain++) b[brain][4 * (4 * n + k % 8 / 2) + k / 8] |= bits_of(right[k][n], brain) << 16 * (k % 2);
+  unsigned *m = device(where, 96);
+  float *x = device<float>(nullptr, 128), *y = device<float>(nullptr, 128), *z = device<float>(nullptr, 128), *other = device<float>(nullptr, 128);
+  unsigned *h = device<unsigned>(nullptr, 64), *unused = device<unsigned>(nullptr, 64);
+  sparse_products<<<1, 32>>>(device(a[0], 128), device(b[0], 128), m, x, h, other, z);
+  sparse_products<<<1, 32>>>(device(a[1], 128), device(b[1], 128), m, other, unused, y, other);
+  float *wide = host(x, 128), *brains = host(y, 128), *deep = host(z, 128);
+  half *halves = (half *)host(h, 64);
+  for (int i = 0; i < 128; i++) {
+    int row = i / 16 + i % 4 / 2 * 8, column = i / 4 % 4 * 2 + i % 2, sum = 0, shallow = 0;
+    for (int k = 0; k < 32; k++) sum += full[row][k] * right[k][column], shallow += k < 16 ? full[row][k] * right[k][column] : 0;
+    expect("sparse", i, wide[i], float(sum + 1 + i % 4), 0), expect("sparse bfloat16", i, brains[i], float(sum), 0);
+    expect("sparse to half", i, __half2float(halves[i]), float(sum + (i % 4 < 2 ? 1 : 2)), 0);
+    expect("sparse of 16", i, deep[i], float(shallow + 5 + i % 4), 0);
+  }
+}
 int main() {
   static half a[256], b[256];
   static signed char p[256], q[256];
@@ -105,5 +163,6 @@ int main() {
     expect("pair", i, __half2float(k[i]), e * t + e + t * t, 3e-3);
   }
   small_shapes();
+  sparse();
   return finish("tensor");
 }

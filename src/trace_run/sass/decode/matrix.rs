@@ -64,6 +64,56 @@ struct Product {
     small: bool,
 }
 
+/// A product of 16 x K and K x 8 elements, where A has two of each four elements of a row. Two
+/// bits of metadata say which of the four an element is.
+struct Sparse {
+    a: From,
+    b: From,
+    metadata: From,
+    /// Which lanes of each four have the metadata.
+    selector: usize,
+    format: Format,
+    /// Registers of A, as many as of B.
+    registers: u8,
+}
+
+impl Sparse {
+    fn read(line: &Line, mut args: Args<'_>, a: From, b: From) -> Result<Self, String> {
+        let (metadata, selector) = (args.int()?.from, args.number()?);
+        let registers = match line.suffixes().nth(1).unwrap_or("") {
+            "16816" if !line.has("TF32") => 2,
+            "16832" => 4,
+            _ => return Err("its shape is not known".into()),
+        };
+        let format = if line.has("BF16") { Format::Brain } else { Format::Half };
+        let selector = usize::try_from(selector).map_err(|_| "its selector is not known")?;
+        Ok(Self { a, b, metadata, selector, format, registers })
+    }
+
+    fn add_to(&self, scope: &Scope<'_>, sums: &mut Sums) {
+        let all = |from: From| -> Vec<Lanes> {
+            (0..self.registers).map(|n| scope.get(nth(from, n))).collect()
+        };
+        let (a, b, metadata) = (all(self.a), all(self.b), scope.get(self.metadata));
+        let read = |bits: u32, index: usize| f64::from(self.format.read(halves(bits)[index]));
+        // A lane has the metadata of sixteen elements, of a row and of that eight below.
+        let lanes = usize::from(self.registers) / 2;
+        for (row, sums) in sums.iter_mut().enumerate() {
+            for k in 0..4 * usize::from(self.registers) {
+                let (part, thread, index) = (k / 8, k % 8 / 2, k % 2);
+                let left = read(a[2 * part + row / 8][row % 8 * 4 + thread], index);
+                let word = metadata[row % 8 * 4 + (self.selector * lanes + k / 8) % 4];
+                let which = word >> (16 * (row / 8) + 2 * (k % 8)) & 3;
+                let dense = k / 2 * 4 + which as usize;
+                for (column, sum) in sums.iter_mut().enumerate() {
+                    let bits = b[dense / 8][column * 4 + dense % 8 / 2];
+                    *sum += left * read(bits, dense % 2);
+                }
+            }
+        }
+    }
+}
+
 /// Rows of 8 sums.
 type Sums = [[f64; 8]; 16];
 
@@ -105,6 +155,10 @@ fn cell(lane: usize, index: usize) -> (usize, usize) {
 fn hmma(line: &Line) -> Result<Action, String> {
     let mut args = Args::new(line);
     let (target, a, b, c) = (args.target()?, args.int()?.from, args.int()?.from, args.int()?.from);
+    if line.has("SP") {
+        let product = Sparse::read(line, args, a, b)?;
+        return Ok(summed(line, target, c, move |scope, sums| product.add_to(scope, sums)));
+    }
     let element = match () {
         () if line.has("TF32") => Element::Single,
         () if line.has("BF16") => Element::Pair(Format::Brain),
@@ -117,10 +171,20 @@ fn hmma(line: &Line) -> Result<Action, String> {
         _ => return Err("its shape is not known".into()),
     };
     let product = Product { a, b, element: [element; 2], registers, small: false };
+    Ok(summed(line, target, c, move |scope, sums| product.add_to(scope, sums)))
+}
+
+/// Adds a product to sums that are singles or halves.
+fn summed(
+    line: &Line,
+    target: Target,
+    c: From,
+    add: impl Fn(&Scope<'_>, &mut Sums) + Send + Sync + 'static,
+) -> Action {
     let single = line.has("F32");
-    Ok(Box::new(move |scope, mask| {
+    Box::new(move |scope, mask| {
         let mut sums = if single { read_singles(scope, c) } else { read_halves(scope, c) };
-        product.add_to(scope, &mut sums);
+        add(scope, &mut sums);
         if single {
             write_words(scope, target, (mask, 4), |row, column| {
                 narrow(sums[row][column]).to_bits()
@@ -138,7 +202,7 @@ fn hmma(line: &Line) -> Result<Action, String> {
             scope.put(target.plus(part), mask, &value);
         }
         Ok(())
-    }))
+    })
 }
 
 fn read_words(scope: &Scope<'_>, from: From, count: u8, number: fn(u32) -> f64) -> Sums {
