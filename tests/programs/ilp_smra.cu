@@ -17,11 +17,11 @@ __global__ void ilp_gups(const u64 *seeds, uint2 *table, u64 mask, u64 updates) 
 }
 static void gups() {
   // As many updates per thread as if 512 CTAs made four for each word of the table: only some of them run.
-  const int size = 1 << 19, threads = 128 * 8; vector<u64> starts(threads), wanted(size);
+  const int size = 1 << 19, threads = 128 * sized(8, 512); vector<u64> starts(threads), wanted(size);
   for (int i = 0; i < size; i++) wanted[i] = i;
   for (int i = 0; i < threads; i++) starts[i] = ((u64)draw(2 * i) << 32) | draw(2 * i + 1);
   u64 *table = device(wanted.data(), size);
-  ilp_gups<<<threads / 128, 128>>>(device(starts.data(), threads), (uint2 *)table, size - 1, 4 * size / 128 / 512);
+  ilp_gups<<<threads / 128, 128>>>(device(starts.data(), threads), (uint2 *)table, size - 1, 4 * size / 128 / 512); if (full) return;
   for (u64 x : starts) for (int k = 0; k < 32; k++) x = after(x), wanted[x % size] ^= x;
   u64 *got = host(table, size);
   for (int i = 0; i < size; i++) expect("gups", i, (int)(got[i] == wanted[i]), 1, 0);
@@ -64,10 +64,10 @@ __global__ void ilp_lps(float *to, const float *from, int pitch, int nx, int ny,
   }
 }
 static void lps() {
-  const int n = 100, ny = 20, nz = 20, pitch = 128, all = pitch * ny * nz; vector<float> a(all);
+  const int n = 100, ny = sized(20, 100), nz = ny, pitch = 128, all = pitch * ny * nz; vector<float> a(all);
   for (int i = 0; i < all; i++) a[i] = real(i);
   float *to = device<float>(nullptr, all), *got;
-  ilp_lps<<<dim3((n + LX - 1) / LX, (ny + LY - 1) / LY), dim3(LX, LY)>>>(to, device(a.data(), all), pitch, n, ny, nz); got = host(to, all);
+  ilp_lps<<<dim3((n + LX - 1) / LX, (ny + LY - 1) / LY), dim3(LX, LY)>>>(to, device(a.data(), all), pitch, n, ny, nz); if (full) return; got = host(to, all);
   for (int z = 0; z < nz; z++)
     for (int y = 0; y < ny; y++)
       for (int x = 0; x < n; x++) {
@@ -112,13 +112,14 @@ __global__ void ilp_hs(float *to, const float *from, const float *power, int2 si
   }
 }
 static void hs() {
-  const int n = 64, blocks = (n + 11) / 12;
+  const int n = sized(64, 512), blocks = (n + 11) / 12;
   float cap = 0.5f * 1.75e6f * 0.0005f * (0.016f / n) * (0.016f / n), rx = 1 / (2 * 100 * 0.0005f), ry = rx, rz = 0.0005f / (100 * (0.016f / n) * (0.016f / n));
   float step = 0.001f / (3.0e6f / (0.5f * 0.0005f * 1.75e6f)); vector<float> a(n * n), p(n * n);
   for (int i = 0; i < n * n; i++) a[i] = 323 + 5 * real(i), p[i] = 0.01f * (1 + real(i + 99999));
   float *x = device(a.data(), n * n), *y = device<float>(nullptr, n * n), *power = device(p.data(), n * n);
   for (int left = 3; left > 0; left -= 2, std::swap(x, y))
     ilp_hs<<<dim3(blocks, blocks), dim3(16, 16)>>>(y, x, power, {n, n}, left < 2 ? left : 2, {2, 2}, {rx, ry, rz}, cap, step);
+  if (full) return;
   vector<double> v(a.begin(), a.end()), w(n * n);
   for (int s = 0; s < 3; s++, v.swap(w))
     for (int r = 0; r < n; r++)
@@ -164,7 +165,7 @@ __global__ void ilp_bp_bpnn_adjust_weights_cuda(float *weights, float *former, c
   }
 }
 static void bp() {
-  const int tiles = 24, in = 16 * tiles, hid = 16, all = (in + 1) * (hid + 1); vector<float> x(in + 1), w(all), f(all), d(hid + 1);
+  const int tiles = sized(24, 4096), in = 16 * tiles, hid = 16, all = (in + 1) * (hid + 1); vector<float> x(in + 1), w(all), f(all), d(hid + 1);
   for (int i = 0; i <= in; i++) x[i] = real(i);
   for (int i = 0; i < all; i++) w[i] = real(i + 1000), f[i] = real(i + 100000);
   for (int i = 0; i <= hid; i++) d[i] = real(i + 7);
@@ -172,13 +173,13 @@ static void bp() {
   float *partial = device<float>(nullptr, tiles * hid), *delta = device(d.data(), hid + 1);
   ilp_bp_bpnn_layerforward_CUDA<<<dim3(1, tiles), dim3(16, 16)>>>(partial, scratch, input, hid);
   float *sums = host(partial, tiles * hid);
-  for (int b = 0; b < tiles; b++)
+  for (int b = 0; b < tiles && !full; b++)
     for (int h = 0; h < hid; h++) {
       double sum = 0;
       for (int k = 0; k < 16; k++) sum += double(x[16 * b + k + 1]) * w[(16 * b + k + 1) * (hid + 1) + h + 1];
       expect("bp sums", b * hid + h, sums[b * hid + h], (float)sum, 1e-5);
     }
-  ilp_bp_bpnn_adjust_weights_cuda<<<dim3(1, tiles), dim3(16, 16)>>>(weights, former, input, delta, hid);
+  ilp_bp_bpnn_adjust_weights_cuda<<<dim3(1, tiles), dim3(16, 16)>>>(weights, former, input, delta, hid); if (full) return;
   float *gw = host(weights, all), *gf = host(former, all);
   for (int i = 0; i <= in; i++)
     for (int h = 1; h <= hid; h++) {
@@ -200,7 +201,7 @@ __global__ void ilp_spmv(int rows, const int *columns, const float *entries, con
   y[place[row]] = total;
 }
 static void spmv() {
-  const int groups = 38, n = 32 * groups; vector<int> length(groups), start(26), columns, order(n); vector<float> data, x(n);
+  const int groups = sized(38, 2033), n = 32 * groups; vector<int> length(groups), start(26), columns, order(n); vector<float> data, x(n);
   vector<double> wanted(n);
   for (int g = 0; g < groups; g++) length[g] = 25 - g * 19 / groups;
   for (int i = 0; i < n; i++) order[i] = i * 577 % n, x[i] = real(i);
@@ -214,6 +215,7 @@ static void spmv() {
   cudaMemcpyToSymbol(diagonal_starts, start.data(), 25 * 4), cudaMemcpyToSymbol(group_lengths, length.data(), groups * 4);
   float *result = device<float>(nullptr, n);
   ilp_spmv<<<groups, 32>>>(n, device(columns.data(), columns.size()), device(data.data(), data.size()), device(x.data(), n), result, device(order.data(), n));
+  if (full) return;
   float *got = host(result, n);
   for (int i = 0; i < n; i++) expect("spmv", i, got[i], (float)wanted[i], 1e-5);
 }
@@ -235,7 +237,7 @@ __global__ void ilp_bfs2_Kernel2(int n, bool *again, bool *visited, bool *fronti
   if (own < n && reached[own]) reached[own] = false, *again = true, visited[own] = true, frontier[own] = true;
 }
 static void bfs2() {
-  const int n = 4096, blocks = n / 512; vector<Node> nodes(n);
+  const int n = 512 * sized(8, 63), blocks = n / 512; vector<Node> nodes(n);
   vector<int> edges, wanted(n, -1), first(n, -1), queue{0};
   for (int i = 0; i < n; i++) {
     nodes[i] = {(int)edges.size(), 1 + int(draw(i) % 15) * 2};
@@ -255,6 +257,7 @@ static void bfs2() {
     more = false; cudaMemcpy(over, &more, 1, cudaMemcpyHostToDevice); ilp_bfs2_Kernel<<<blocks, 512>>>(n, v, e, cost, visited, mask, updating);
     ilp_bfs2_Kernel2<<<blocks, 512>>>(n, over, visited, mask, updating); cudaMemcpy(&more, over, 1, cudaMemcpyDeviceToHost);
   }
+  if (full) return;
   int *got = host(cost, n);
   for (int i = 0; i < n; i++) expect("bfs2", i, got[i], wanted[i], 0);
 }
@@ -285,11 +288,11 @@ extern "C" __global__ void ilp_3ds(const float *in, const float *weight, float *
   }
 }
 static void stencil8() {
-  const int nx = 128, ny = 32, nz = 32, all = nx * ny * nz; vector<float> a(all);
+  const int nx = sized(128, 256), ny = sized(32, 128), nz = ny, all = nx * ny * nz; vector<float> a(all);
   float weight[5] = {0.5f, 0.25f, 0.125f, 0.0625f, 0.03125f};
   for (int i = 0; i < all; i++) a[i] = real(i);
   float *out = device<float>(nullptr, all);
-  ilp_3ds<<<dim3(nx / 32, ny / 8), dim3(32, 8)>>>(device(a.data(), all), device(weight, 5), out, nx, ny, nz);
+  ilp_3ds<<<dim3(nx / 32, ny / 8), dim3(32, 8)>>>(device(a.data(), all), device(weight, 5), out, nx, ny, nz); if (full) return;
   float *got = host(out, all);
   for (int c = 4 * nx * ny; c < (nz - 12) * nx * ny; c++) {
     double w = weight[0] * a[c];
@@ -347,14 +350,14 @@ __global__ void ilp_lud_internal(int n, int offset, float *m) {
   m[down + across] -= product;
 }
 static void lud() {
-  const int n = 96; vector<float> a(n * n);
+  const int n = sized(96, 256); vector<float> a(n * n);
   for (int i = 0; i < n * n; i++) a[i] = real(i) + (i % (n + 1) ? 0 : 40);
   float *m = device(a.data(), n * n); int i = 0;
   for (; i < n - 16; i += 16) {
     int rest = (n - i) / 16 - 1;
     ilp_lud_diagonal<<<1, 16>>>(n, i, m); ilp_lud_perimeter<<<rest, 32>>>(n, i, m); ilp_lud_internal<<<dim3(rest, rest), dim3(16, 16)>>>(n, i, m);
   }
-  ilp_lud_diagonal<<<1, 16>>>(n, i, m);
+  ilp_lud_diagonal<<<1, 16>>>(n, i, m); if (full) return;
   vector<double> w(a.begin(), a.end());
   for (int k = 0; k < n; k++)
     for (int r = k + 1; r < n; r++) {
@@ -419,7 +422,7 @@ __global__ void ilp_sad_larger_sad_calc_16(int width, int height, u16 *sums) {
   merge(part(5, 4), 2, part(1, 2), 1, part(3, 2), part(0, 1));
 }
 static void sad() {
-  const int mw = 3, mh = 2, w = 16 * mw, h = 16 * mh, blocks = mw * mh, all = 41 * blocks * PADDED; vector<u16> now(w * h), then(w * h), zero(all);
+  const int mw = sized(3, 11), mh = sized(2, 9), w = 16 * mw, h = 16 * mh, blocks = mw * mh, all = 41 * blocks * PADDED; vector<u16> now(w * h), then(w * h), zero(all);
   for (int i = 0; i < w * h; i++) now[i] = draw(i) % 256, then[i] = draw(i + 77777) % 256;
   cudaArray_t array; cudaChannelFormatDesc format = cudaCreateChannelDesc<u16>();
   cudaMallocArray(&array, &format, w, h); cudaMemcpy2DToArray(array, 0, 0, then.data(), 2 * w, 2 * w, h, cudaMemcpyHostToDevice);
@@ -430,7 +433,7 @@ static void sad() {
   how.readMode = cudaReadModeElementType; cudaCreateTextureObject(&ref, &resource, &how, nullptr);
   u16 *sums = device(zero.data(), all);
   ilp_sad_mb_sad_calc<<<dim3(4 * mw, 4 * mh), SEARCHERS, 2 * PADDED>>>(ref, device(now.data(), w * h), sums, mw, mh);
-  ilp_sad_larger_sad_calc_8<<<dim3(mw, mh), dim3(32, 4)>>>(mw, mh, sums); ilp_sad_larger_sad_calc_16<<<dim3(mw, mh), 32>>>(mw, mh, sums);
+  ilp_sad_larger_sad_calc_8<<<dim3(mw, mh), dim3(32, 4)>>>(mw, mh, sums); ilp_sad_larger_sad_calc_16<<<dim3(mw, mh), 32>>>(mw, mh, sums); if (full) return;
   u16 *got = host(sums, all);
   // Sum of a rectangle of pixels at a shift, then every kind of block in the order of the array.
   auto expect_block = [&](int where, int x, int y, int bw, int bh) {
@@ -468,10 +471,11 @@ __global__ void ilp_fft(float2 *to, const float2 *from, int n, int span) {
   to[span] = {leg[0].x - leg[1].x, leg[0].y - leg[1].y}, *to = {leg[1].x + leg[0].x, leg[1].y + leg[0].y};
 }
 static void fft() {
-  const int n = 256, batch = 12; vector<float2> a(n * batch);
+  const int n = 256, batch = sized(12, 1024); vector<float2> a(n * batch);
   for (int i = 0; i < n * batch; i++) a[i] = make_float2(real(2 * i), real(2 * i + 1));
   float2 *x = device(a.data(), n * batch), *y = device<float2>(nullptr, n * batch);
   for (int span = 1; span < n; span *= 2, std::swap(x, y)) ilp_fft<<<batch, n / 2>>>(y, x, n, span);
+  if (full) return;
   float2 *got = host(x, n * batch);
   for (int i = 0; i < n * batch; i++) {
     double re = 0, im = 0;
@@ -512,7 +516,7 @@ template <int INPUTS> __device__ __forceinline__ void dense(float *out, const fl
 __global__ void ilp_nn_executeThirdLayer(float *out, const float *in, const float *weight) { dense<1250>(out, in, weight); }
 __global__ void ilp_nn_executeFourthLayer(float *out, const float *in, const float *weight) { dense<100>(out, in, weight); }
 static void nn() {
-  const int n = 2, sizes[5] = {841, 1014, 1250, 100, 10}, counts[4] = {156, 7800, 125100, 1010};
+  const int n = sized(2, 28), sizes[5] = {841, 1014, 1250, 100, 10}, counts[4] = {156, 7800, 125100, 1010};
   vector<float> image(841 * n), weight[4];
   for (float &v : image) v = real(&v - image.data());
   float *layer[5] = {device(image.data(), 841 * n)}, *w[4];
@@ -522,7 +526,7 @@ static void nn() {
   }
   ilp_nn_executeFirstLayer<<<dim3(6, n), dim3(13, 13)>>>(layer[1], layer[0], w[0]);
   ilp_nn_executeSecondLayer<<<dim3(50, n), dim3(5, 5)>>>(layer[2], layer[1], w[1]);
-  ilp_nn_executeThirdLayer<<<dim3(100, n), 1>>>(layer[3], layer[2], w[2]); ilp_nn_executeFourthLayer<<<dim3(10, n), 1>>>(layer[4], layer[3], w[3]);
+  ilp_nn_executeThirdLayer<<<dim3(100, n), 1>>>(layer[3], layer[2], w[2]); ilp_nn_executeFourthLayer<<<dim3(10, n), 1>>>(layer[4], layer[3], w[3]); if (full) return;
   for (int l = 0; l < 4; l++) {
     float *in = host(layer[l], sizes[l] * n), *got = host(layer[l + 1], sizes[l + 1] * n);
     for (int o = 0; o < sizes[l + 1] * n; o++) {
@@ -562,10 +566,10 @@ __global__ void ilp_blk(int n, float rate, float spread, const float *years, con
   }
 }
 static void blk() {
-  const int blocks = 16, n = 128 * blocks * 6; vector<float> s(n), x(n), t(n);
+  const int blocks = sized(16, 480), n = 128 * blocks * sized(6, 33); vector<float> s(n), x(n), t(n);
   for (int i = 0; i < n; i++) s[i] = 17.5f + 12.5f * real(i), x[i] = 50.5f + 49.5f * real(i + n), t[i] = 5.125f + 4.875f * real(i + 2 * n);
   float *call = device<float>(nullptr, n), *put = device<float>(nullptr, n);
-  ilp_blk<<<blocks, 128>>>(n, 0.02f, 0.3f, device(t.data(), n), device(s.data(), n), device(x.data(), n), put, call);
+  ilp_blk<<<blocks, 128>>>(n, 0.02f, 0.3f, device(t.data(), n), device(s.data(), n), device(x.data(), n), put, call); if (full) return;
   float *c = host(call, n), *p = host(put, n);
   for (int i = 0; i < n; i++) {
     double v = 0.3 * sqrt(t[i]), d = (log(s[i] / x[i]) + (0.02 + 0.045) * t[i]) / v, e = exp(-0.02 * t[i]);
@@ -648,12 +652,12 @@ __global__ void ilp_ray(unsigned w, unsigned h, float focus, float shift, unsign
   *pixel += byte_of(c.x) | byte_of(c.y) << 8 | byte_of(c.z) << 16 | byte_of(c.w) << 24;
 }
 static void ray() {
-  const int w = 64, h = 64;
+  const int w = sized(64, 256), h = w;
   Thing scene[THINGS] = {{{0, -1.5f, 0}, 0.5f, 0, 1, 1, 1, 1}, {{-1, 0, -1}, 0.5f, 1, 0, 0, 1}, {{1, 0, -1}, 0.5f, 0, 0, 1, 1}, {{0, 0, -2}, 0.75f, 0, 1, 0, 1}, {{0.3f, -1, -0.4f}, 0.4f, 0.8f, 0.7f, 0.2f, 1}};
   float4 view[3] = {{0, 0, -1, 0}, {0, 1, 0, 0.5f}, {1, 0, 0, 2}};
   cudaMemcpyToSymbol(things, scene, sizeof scene), cudaMemcpyToSymbol(camera, view, sizeof view);
   unsigned *picture = device<unsigned>(nullptr, w * h), *got;
-  ilp_ray<<<dim3(w / 16, h / 8), dim3(16, 8)>>>(w, h, 1.57f, 0.0f, picture); got = host(picture, w * h); typedef double V[3];
+  ilp_ray<<<dim3(w / 16, h / 8), dim3(16, 8)>>>(w, h, 1.57f, 0.0f, picture); if (full) return; got = host(picture, w * h); typedef double V[3];
   auto dots = [](const double *a, const double *b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; };
   auto meets = [&](const Thing &o, const double *p, const double *d) {
     if (o.plane) return std::fabs(d[1]) < 1e-4 ? 0 : std::fmax(0, (o.at.y - p[1]) / d[1]);
@@ -689,7 +693,8 @@ static void ray() {
   // Rays along an edge may fall to either side of it.
   expect("ray's pixels", 0, (int)(wrong <= w * h / 100), 1, 0);
 }
-int main() {
-  gups(); lps(); hs(); bp(); spmv(); bfs2(); stencil8(); lud(); sad(); fft(); nn(); blk(); ray();
+int main(int count, char **words) {
+  Calls run(count, words); run("ilp-gups", gups), run("ilp-lps", lps), run("ilp-hs", hs), run("ilp-bp", bp), run("ilp-spmv", spmv), run("ilp-bfs2", bfs2), run("ilp-3ds", stencil8);
+  run("ilp-lud", lud), run("ilp-sad", sad), run("ilp-fft", fft), run("ilp-nn", nn), run("ilp-blk", blk), run("ilp-ray", ray);
   return finish("ilp_smra");
 }

@@ -36,12 +36,13 @@ __global__ void __launch_bounds__(128)
   }
 }
 void check_black_scholes() {
-  const int n = 128 * 2 * 12 - 40;
+  const int n = sized(128 * 2 * 12 - 40, 128 * 2 * 9600);
   const float rate = 0.02f, volatility = 0.30f;
   vector<float> s(n), x(n), t(n);
   for (int i = 0; i < n; i++) s[i] = 17.5f + 12.5f * real(i), x[i] = 50.5f + 49.5f * real(i + n), t[i] = 5.125f + 4.875f * real(i + 2 * n);
   float *c = device<float>(nullptr, n), *p = device<float>(nullptr, n), *ds = device(s.data(), n), *dx = device(x.data(), n), *dt = device(t.data(), n);
-  black_scholes<<<(n / 2 + 127) / 128, 128>>>({volatility, rate}, n / 2, (float2 *)dt, (float2 *)dx, (float2 *)ds, (float2 *)p, (float2 *)c);
+  for (int i = 0; i < sized(1, 2); i++) black_scholes<<<(n / 2 + 127) / 128, 128>>>({volatility, rate}, n / 2, (float2 *)dt, (float2 *)dx, (float2 *)ds, (float2 *)p, (float2 *)c);
+  if (full) return;
   float *calls = host(c, n), *puts = host(p, n);
   for (int i = 0; i < n; i++) {
     double sigma = volatility * std::sqrt(double(t[i])), d1 = (std::log(double(s[i]) / x[i]) + rate * double(t[i])) / sigma + sigma / 2;
@@ -67,13 +68,13 @@ __global__ void quasirandom(unsigned count, unsigned skipped, float *numbers) {
   for (; index < count; index += step, to += step) *to = (1.0f / 2147483649.0f) * float(1 + scrambled(threadIdx.y, skipped + index));
 }
 void check_quasirandom() {
-  const int n = 128 * 16, seed = 77;
+  const int blocks = sized(16, 3000), n = 128 * blocks, seed = 77;
   static unsigned table[dimensions][resolution];
   for (int d = 0; d < dimensions; d++)
     for (int b = 0; b < resolution; b++) table[d][b] = draw(d * resolution + b) >> 1;
   cudaMemcpyToSymbol(directions, table, sizeof table);
   float *out = device<float>(nullptr, dimensions * n);
-  quasirandom<<<16, dim3(128, dimensions)>>>(n, seed, out);
+  quasirandom<<<blocks, dim3(128, dimensions)>>>(n, seed, out); if (full) return;
   float *r = host(out, dimensions * n);
   for (int d = 0; d < dimensions; d++)
     for (int i = 0; i < n; i++) {
@@ -102,7 +103,7 @@ __global__ void gaussian_Fan2(int pivot, int n, const float *ratios, float *matr
   }
 }
 void check_gaussian() {
-  const int n = 24;
+  const int n = sized(24, 1280), step = sized(1, 320), last = sized(n - 1, 641); // in full, three steps
   vector<float> a(n * n), b(n);
   for (int i = 0; i < n; i++) {
     double sum = 0;
@@ -110,12 +111,13 @@ void check_gaussian() {
     b[i] = float(sum);
   }
   float *da = device(a.data(), n * n), *db = device(b.data(), n), *dm = device<float>(nullptr, n * n);
-  for (int t = 0; t < n - 1; t++) {
-    gaussian_Fan1<<<1, 512>>>(t, n, da, dm);
+  for (int t = 0; t < last; t += step) {
+    gaussian_Fan1<<<(n + 511) / 512, 512>>>(t, n, da, dm);
     gaussian_Fan2<<<dim3(n / 4, n / 4), dim3(4, 4)>>>(t, n, dm, da, db);
   }
+  if (full) return;
   float *ra = host(da, n * n), *rb = host(db, n);
-  double x[n];
+  vector<double> x(n);
   for (int i = n - 1; i >= 0; i--) {
     double sum = rb[i];
     for (int j = i + 1; j < n; j++) sum -= ra[i * n + j] * x[j];
@@ -148,12 +150,12 @@ __global__ void sgemm(int depth, int columns, const float *left, const float *ri
   product[row * columns + column] = sum;
 }
 void check_sgemm() {
-  const int rows = 48, depth = 128, columns = 96;
+  const int rows = sized(48, 1200), depth = 128, columns = sized(96, 1024);
   vector<float> a(rows * depth), b(depth * columns);
   for (int i = 0; i < rows * depth; i++) a[i] = real(i);
   for (int i = 0; i < depth * columns; i++) b[i] = real(i + 99999);
   float *c = device<float>(nullptr, rows * columns);
-  sgemm<<<dim3(columns / 16, rows / 16), dim3(strip, strip)>>>(depth, columns, device(a.data(), rows * depth), device(b.data(), depth * columns), c);
+  sgemm<<<dim3(columns / 16, rows / 16), dim3(strip, strip)>>>(depth, columns, device(a.data(), rows * depth), device(b.data(), depth * columns), c); if (full) return;
   float *r = host(c, rows * columns);
   for (int i = 0; i < rows * columns; i++) {
     double sum = 0;
@@ -168,11 +170,13 @@ __global__ void matrix_transpose(int height, int width, const float *rows, float
   columns[across * height + down] = rows[down * width + across];
 }
 void check_transpose() {
-  const int w = 128, h = 64;
+  const int w = sized(128, 4096), h = sized(64, 1024);
   vector<float> a(w * h);
   for (int i = 0; i < w * h; i++) a[i] = real(i);
   float *out = device<float>(nullptr, w * h);
-  matrix_transpose<<<dim3(w / 16, h / 16), dim3(16, 16)>>>(h, w, device(a.data(), w * h), out);
+  float *in = device(a.data(), w * h);
+  for (int i = 0; i < sized(1, 2); i++) matrix_transpose<<<dim3(w / 16, h / 16), dim3(16, 16)>>>(h, w, in, out);
+  if (full) return;
   float *r = host(out, w * h);
   for (int i = 0; i < w * h; i++) expect("transpose", i, r[i % w * h + i / w], a[i], 0);
 }
@@ -208,17 +212,18 @@ __global__ void binomial_options() {
   if (mine == 0) lattice_values[blockIdx.x] = nodes[0];
 }
 void check_binomial() {
-  const int n = 3;
-  lattice o[n];
+  const int n = sized(3, options_limit);
+  vector<lattice> o(n);
   for (int i = 0; i < n; i++) {
     double years = 2 + 1.5 * real(i), rate = 0.06, step = years / steps, drift = 0.10 * std::sqrt(step);
     double rise = (std::exp(rate * step) - std::exp(-drift)) / (std::exp(drift) - std::exp(-drift)), discount = std::exp(-rate * step);
     o[i] = {float(drift), float((1 - rise) * discount), float(rise * discount), 15 + 10 * real(i + 70), 17.5f + 12.5f * real(i + 50)};
   }
-  cudaMemcpyToSymbol(lattices, o, sizeof o);
+  cudaMemcpyToSymbol(lattices, o.data(), n * sizeof o[0]);
   binomial_options<<<n, lattice_threads>>>();
-  float r[n];
-  cudaMemcpyFromSymbol(r, lattice_values, sizeof r);
+  if (full) return;
+  vector<float> r(n);
+  cudaMemcpyFromSymbol(r.data(), lattice_values, n * sizeof r[0]);
   for (int i = 0; i < n; i++) {
     vector<double> v(steps + 1);
     for (int j = 0; j <= steps; j++) v[j] = std::fmax(0.0, o[i].stock * std::exp(o[i].drift * (2.0 * j - steps)) - o[i].strike);
@@ -277,14 +282,14 @@ __global__ void fdtd3d(int width, int height, int depth, const float *in, float 
   }
 }
 void check_fdtd3d() {
-  const int x = 64, y = 32, z = 18, row = x + 2 * radius, plane = row * (y + 2 * radius), n = plane * (z + 2 * radius), pad = 32 - radius;
+  const int x = sized(64, 384), y = sized(32, 384), z = sized(18, 44), row = x + 2 * radius, plane = row * (y + 2 * radius), n = plane * (z + 2 * radius), pad = 32 - radius;
   vector<float> a(n + pad);
   for (int i = 0; i < n; i++) a[i + pad] = real(i);
   float c[radius + 1];
   for (int i = 0; i <= radius; i++) c[i] = 0.1f + real(i) / 50;
   cudaMemcpyToSymbol(stencil, c, sizeof c);
   float *out = device<float>(nullptr, n + pad);
-  fdtd3d<<<dim3(x / fd_x, y / fd_y), dim3(fd_x, fd_y)>>>(x, y, z, device(a.data(), n + pad) + pad, out + pad);
+  fdtd3d<<<dim3(x / fd_x, y / fd_y), dim3(fd_x, fd_y)>>>(x, y, z, device(a.data(), n + pad) + pad, out + pad); if (full) return;
   float *r = host(out, n + pad);
   for (int k = 0; k < z; k++)
     for (int j = 0; j < y; j++)
@@ -338,7 +343,7 @@ __global__ void nbody(int tiles, float damping, float dt, const body *__restrict
   after[self] = mine;
 }
 void check_nbody() {
-  const int block = 256, n = 2 * block;
+  const int block = 256, tiles = sized(2, 12), n = sized(2, 128) * block; // in full, 12 tiles of 128
   const double soft = 0.01;
   const float dt = 0.016f, damping = 0.995f;
   vector<body> p(n), v(n);
@@ -348,7 +353,7 @@ void check_nbody() {
   }
   cudaMemcpyToSymbol(softening, &soft, sizeof soft);
   body *after = device<body>(nullptr, n), *dv = device(v.data(), n);
-  nbody<<<n / block, block, block * sizeof(body)>>>(n / block, damping, dt, device(p.data(), n), dv, after);
+  nbody<<<n / block, block, block * sizeof(body)>>>(tiles, damping, dt, device(p.data(), n), dv, after); if (full) return;
   body *rp = host(after, n), *rv = host(dv, n);
   for (int i = 0; i < n; i++) {
     double a[3] = {};
@@ -417,7 +422,7 @@ __global__ void tpacf(unsigned size, unsigned sets, sky points, unsigned long *h
   if (me < bins) histograms[blockIdx.x * bins + me] = counts[me][0];
 }
 void check_tpacf() {
-  const int sets = 1, n = 512, total = n * (sets + 1), blocks = 2 * sets + 1;
+  const int sets = sized(1, 100), n = 512, total = n * (sets + 1), blocks = 2 * sets + 1;
   float bound[bins + 1];
   for (int k = 0; k <= bins; k++) bound[k] = float(std::cos(std::pow(10.0, k / 5.0) / 60 * 3.14159265358979 / 180));
   vector<float> p[3];
@@ -427,7 +432,7 @@ void check_tpacf() {
   }
   cudaMemcpyToSymbol(bounds, bound, sizeof bound);
   unsigned long *out = device<unsigned long>(nullptr, bins * blocks);
-  tpacf<<<blocks, tp_block>>>(n, sets, {device(p[0].data(), total), device(p[1].data(), total), device(p[2].data(), total)}, out);
+  tpacf<<<blocks, tp_block>>>(n, sets, {device(p[0].data(), total), device(p[1].data(), total), device(p[2].data(), total)}, out); if (full) return;
   unsigned long *r = host(out, bins * blocks);
   for (int b = 0; b < blocks; b++) {
     const bool self = b <= sets;
@@ -481,18 +486,18 @@ __global__ void lavamd(double alpha, const box *boxes, const double *charges, co
   }
 }
 void check_lavamd() {
-  const int side = 2, count = side * side * side, n = count * particles;
+  const int side = sized(2, 8), count = side * side * side, n = count * particles;
   vector<box> b(count);
   for (int i = 0; i < count; i++) {
     b[i].first = i * particles, b[i].neighbours = 0;
     for (int j = 0; j < count; j++)
-      if (j != i) b[i].near[b[i].neighbours++] = j;
+      if (j != i && b[i].neighbours < sized(26, 2)) b[i].near[b[i].neighbours++] = j;
   }
   vector<particle> p(n);
   vector<double> q(n);
   for (int i = 0; i < n; i++) p[i] = {0.55 + real(5 * i) / 2.2, 0.55 + real(5 * i + 1) / 2.2, 0.55 + real(5 * i + 2) / 2.2, 0.55 + real(5 * i + 3) / 2.2}, q[i] = 0.55 + real(5 * i + 4) / 2.2;
   particle *force = device<particle>(nullptr, n);
-  lavamd<<<count, lava_threads>>>(0.5, device(b.data(), count), device(q.data(), n), device(p.data(), n), force);
+  lavamd<<<count, lava_threads>>>(0.5, device(b.data(), count), device(q.data(), n), device(p.data(), n), force); if (full) return;
   particle *r = host(force, n);
   for (int i = 0; i < n; i += 7) {
     double sum[4] = {};
@@ -574,7 +579,7 @@ __global__ void md5hash(md5_state wanted, unsigned length, unsigned values, int 
   }
 }
 void check_md5() {
-  const int blocks = 2, values = 25, length = 6, keys = blocks * 384 * values - 30, wanted = 12345;
+  const int blocks = sized(2, 25432), values = sized(25, 2), length = 6, keys = blocks * 384 * values - 30, wanted = 12345;
   unsigned char block[64] = {};
   for (int i = 0, rest = wanted; i < length; i++, rest /= values) block[i] = rest % values;
   block[length] = 0x80, block[56] = 8 * length;
@@ -594,7 +599,7 @@ void check_md5() {
   for (int i = 0; i < 4; i++) digest[i] = s[i] + start[i];
   const finding none = {-1};
   finding *result = device(&none, 1);
-  md5hash<<<blocks, 384>>>({digest[0], digest[1], digest[2], digest[3]}, length, values, keys, result);
+  md5hash<<<blocks, 384>>>({digest[0], digest[1], digest[2], digest[3]}, length, values, keys, result); if (full) return;
   const finding *r = host(result, 1);
   const unsigned found[] = {r->digest.a, r->digest.b, r->digest.c, r->digest.d};
   expect("key's index", 0, r->index, wanted, 0);
@@ -617,13 +622,13 @@ __global__ void particle_filter(int count, const double *levels, const double *w
   }
 }
 void check_particles() {
-  const int n = 1000;
+  const int n = sized(1000, 65536), weighed = sized(n, 6553); // in full, the first tenth has all weight
   vector<double> x(n), y(n), cdf(n), u(n);
   double sum = 0;
-  for (int i = 0; i < n; i++) x[i] = real(i), y[i] = real(i + n), sum += 1.1 + real(i + 2 * n), cdf[i] = sum, u[i] = (i + 0.3) / n;
+  for (int i = 0; i < n; i++) x[i] = real(i), y[i] = real(i + n), sum += i < weighed ? 1.1 + real(i + 2 * n) : 0, cdf[i] = sum, u[i] = (i + 0.3) / n;
   for (int i = 0; i < n; i++) cdf[i] /= sum;
   double *xj = device<double>(nullptr, n), *yj = device<double>(nullptr, n);
-  particle_filter<<<(n + 127) / 128, 128>>>(n, device(u.data(), n), device(cdf.data(), n), device(x.data(), n), device(y.data(), n), xj, yj);
+  particle_filter<<<(n + 127) / 128, 128>>>(n, device(u.data(), n), device(cdf.data(), n), device(x.data(), n), device(y.data(), n), xj, yj); if (full) return;
   double *rx = host(xj, n), *ry = host(yj, n);
   for (int i = 0, k = 0; i < n; i++) {
     while (k < n - 1 && cdf[k] < u[i]) k++;
@@ -632,18 +637,10 @@ void check_particles() {
   }
 }
 
-int main() {
-  check_black_scholes();
-  check_quasirandom();
-  check_gaussian();
-  check_sgemm();
-  check_transpose();
-  check_binomial();
-  check_fdtd3d();
-  check_nbody();
-  check_tpacf();
-  check_lavamd();
-  check_md5();
-  check_particles();
+int main(int count, char **words) {
+  Calls run(count, words);
+  run("black-scholes", check_black_scholes), run("quasirandom", check_quasirandom), run("gaussian", check_gaussian), run("sgemm", check_sgemm);
+  run("matrix-transpose", check_transpose), run("binomial-options", check_binomial), run("fdtd3d", check_fdtd3d), run("nbody", check_nbody);
+  run("tpacf", check_tpacf), run("lavamd", check_lavamd), run("md5hash", check_md5), run("particle-filter", check_particles);
   return finish("slate_arcs");
 }

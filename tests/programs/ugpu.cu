@@ -7,8 +7,7 @@
 // A positive value per index, from 1 to 2.
 static float some(unsigned i) { return 1.5f + 0.5f * real(i); }
 template <typename F> auto make(int n, F f) {
-  std::vector<decltype(f(0))> v(n);
-  for (int i = 0; i < n; i++) v[i] = f(i);
+  std::vector<decltype(f(0))> v(n); for (int i = 0; i < n; i++) v[i] = f(i);
   return v;
 }
 template <typename T> T *device(const std::vector<T> &v) { return device(v.data(), int(v.size())); }
@@ -25,8 +24,10 @@ __global__ void ugpu_fwt(int quarter, const float *in, float *out) {
   out[0] = near.x, out[quarter] = near.y, out[2 * quarter] = far.x, out[3 * quarter] = far.y;
 }
 static void fwt() {
-  const int blocks = 16, n = 1024 * blocks; std::vector<float> a = make(n, real); std::vector<double> w(a.begin(), a.end()); float *x = device(a);
+  const int blocks = sized(16, 32768), n = 1024 * blocks; std::vector<float> a = make(n, real); float *x = device(a);
   for (int launch = 0, stride = n / 4; launch < 4; launch++, stride /= 4) ugpu_fwt<<<dim3(blocks, 1), 256>>>(stride, x, x);
+  if (full) return;
+  std::vector<double> w(a.begin(), a.end());
   for (int half = n / 2, step = 0; step < 8; half /= 2, step++)
     for (int i = 0; i < n; i++) if (!(i & half)) { double p = w[i], q = w[i + half]; w[i] = p + q, w[i + half] = p - q; }
   same("fwt", x, w, 1e-4);
@@ -52,12 +53,10 @@ __global__ void ugpu_srad(float q0, int columns, const float *image, float *coef
   __shared__ Heart h; const int row = threadIdx.y, column = threadIdx.x;
   const float *corner = image + 16 * (columns * int(blockIdx.y) + int(blockIdx.x)), *line = corner + columns * row; float *above = &h.above[row][column], *left = &h.left[row][column]; const int past = 256, last = gridDim.x - 1, lowest = gridDim.y - 1;
   above[past] = corner[column + 16 * columns], *above = corner[column - columns];
-  if (blockIdx.y == lowest) above[past] = corner[column + 15 * columns];
-  else if (blockIdx.y == 0) *above = corner[column];
+  if (blockIdx.y == lowest) above[past] = corner[column + 15 * columns]; else if (blockIdx.y == 0) *above = corner[column];
   __syncthreads();
   left[past] = line[16], *left = line[-1];
-  if (blockIdx.x == last) left[past] = line[15];
-  else if (blockIdx.x == 0) *left = line[0];
+  if (blockIdx.x == last) left[past] = line[15]; else if (blockIdx.x == 0) *left = line[0];
   __syncthreads();
   h.tile[row][column] = line[column]; __syncthreads();
   const float me = h.tile[row][column]; float4 d;
@@ -68,9 +67,9 @@ __global__ void ugpu_srad(float q0, int columns, const float *image, float *coef
   const int at = int(line - image) + column; north[at] = d.x, south[at] = d.y, west[at] = d.z, east[at] = d.w, coefficient[at] = h.spread[row][column];
 }
 static void srad() {
-  const int width = 64, height = 48, n = width * height; std::vector<float> a = make(n + 2 * width, some); float *x = device(a) + width, *out[5];
+  const int width = sized(64, 6608), height = sized(48, 1648), n = width * height; std::vector<float> a = make(n + 2 * width, some); float *x = device(a) + width, *out[5];
   for (float *&o : out) o = device<float>(nullptr, n);
-  ugpu_srad<<<dim3(width / 16, height / 16), dim3(16, 16)>>>(0.05f, width, x, out[4], out[2], out[3], out[1], out[0]); float *r[5];
+  ugpu_srad<<<dim3(width / 16, height / 16), dim3(16, 16)>>>(0.05f, width, x, out[4], out[2], out[3], out[1], out[0]); float *r[5]; if (full) return;
   for (int k = 0; k < 5; k++) r[k] = host(out[k], n);
   for (int y = 0; y < height; y++)
     for (int z = 0; z < width; z++) {
@@ -82,7 +81,7 @@ static void srad() {
     }
 }
 // ---- ugpu-cp: Coulombic potential, eight points a block's width apart per thread, atoms in constant memory.
-__constant__ float4 cp_atoms[256];
+__constant__ float4 cp_atoms[512];
 __global__ void ugpu_cp(float *energy, float spacing, int count) {
   const int row = blockDim.y * blockIdx.y + threadIdx.y, column = 128 * blockIdx.x + threadIdx.x; const float left = spacing * column, top = spacing * row, gap = 16 * spacing;
   float sum[8] = {}; energy += 128 * gridDim.x * row + column;
@@ -93,9 +92,9 @@ __global__ void ugpu_cp(float *energy, float spacing, int count) {
   _Pragma("unroll") for (int k = 0; k < 8; k++) energy[16 * k] += sum[k];
 }
 static void cp() {
-  const int width = 256, height = 32, n = width * height, count = 60; std::vector<float4> atoms(count); std::vector<float> a = make(n, real);
+  const int width = sized(256, 4096), height = sized(32, 512), n = width * height, count = sized(60, 310); std::vector<float4> atoms(count); std::vector<float> a = make(n, real);
   for (int i = 0; i < count; i++) atoms[i] = {13 + 12 * real(4 * i + 1), 2 + real(4 * i + 2), powf(2 + real(4 * i), 2), real(4 * i + 3)};
-  cudaMemcpyToSymbol(cp_atoms, atoms.data(), count * sizeof(float4)); float *x = device(a); ugpu_cp<<<dim3(width / 128, height / 8), dim3(16, 8)>>>(x, 0.1f, count);
+  cudaMemcpyToSymbol(cp_atoms, atoms.data(), count * sizeof(float4)); float *x = device(a); ugpu_cp<<<dim3(width / 128, height / 8), dim3(16, 8)>>>(x, 0.1f, count); if (full) return;
   same("cp", x, make(n, [&](int i) {
     double e = a[i], px = 0.1 * (i % width), py = 0.1 * (i / width);
     for (float4 p : atoms) e += p.w / std::sqrt((px - p.x) * (px - p.x) + (py - p.y) * (py - p.y) + p.z);
@@ -106,8 +105,7 @@ static void cp() {
 struct Sample { float x, y, z, magnitude; };
 __constant__ Sample mriq_samples[1024];
 __global__ void ugpu_mriq_ComputePhiMag_GPU(int count, float *magnitude, const float *phases) { // the real parts, then the imaginary ones
-  const int at = threadIdx.x + blockDim.x * blockIdx.x;
-  if (at < count) { const float2 c = make_float2(phases[at], phases[count + at]); magnitude[at] = c.x * c.x + c.y * c.y; }
+  const int at = threadIdx.x + blockDim.x * blockIdx.x; if (at < count) { const float2 c = make_float2(phases[at], phases[count + at]); magnitude[at] = c.x * c.x + c.y * c.y; }
 }
 __device__ __forceinline__ void mriq_add(float2 &sum, float3 p, int k) {
   const Sample &s = mriq_samples[k]; const float angle = 6.2831853071795864769252867665590058f * (p.x * s.x + p.y * s.y + p.z * s.z);
@@ -116,12 +114,11 @@ __device__ __forceinline__ void mriq_add(float2 &sum, float3 p, int k) {
 __global__ void ugpu_mriq_ComputeQ_GPU(float *sums, const float *places, int voxels, int done, int count) {
   const int at = threadIdx.x + blockDim.x * blockIdx.x, end = min(count - done, 1024); sums += at, places += at;
   const float3 p = make_float3(places[0], places[voxels], places[2 * voxels]); float2 sum = make_float2(sums[0], sums[voxels]); int k = count & 1;
-  if (k) mriq_add(sum, p, 0);
-  _Pragma("unroll 1") while (k < end) mriq_add(sum, p, k), mriq_add(sum, p, k + 1), k += 2;
+  if (k) mriq_add(sum, p, 0); _Pragma("unroll 1") while (k < end) mriq_add(sum, p, k), mriq_add(sum, p, k + 1), k += 2;
   sums[0] = sum.x, sums[voxels] = sum.y;
 }
 static void mriq() {
-  const int samples = 2048, n = 512; std::vector<float> a = make(2 * samples, real), p = make(3 * n, [](int i) { return 0.5f * real(i + 9000); });
+  const int samples = 2048, n = sized(512, 163840); std::vector<float> a = make(2 * samples, real), p = make(3 * n, [](int i) { return 0.5f * real(i + 9000); });
   std::vector<Sample> s(samples); float *x = device(a), *m = device<float>(nullptr, samples), *v = device(p), *q = device<float>(nullptr, 2 * n);
   ugpu_mriq_ComputePhiMag_GPU<<<samples / 512, 512>>>(samples, m, x); float *h = host(m, samples);
   for (int i = 0; i < samples; i++) s[i] = {real(3 * i), real(3 * i + 1), real(3 * i + 2), h[i]};
@@ -129,7 +126,7 @@ static void mriq() {
   for (int launch = 0; launch < 2; launch++) {
     cudaMemcpyToSymbol(mriq_samples, &s[1024 * launch], 1024 * sizeof(Sample)); ugpu_mriq_ComputeQ_GPU<<<n / 256, 256>>>(q, v, n, 1024 * launch, samples);
   }
-  same("mriq", q, make(2 * n, [&](int i) {
+  if (full) return; same("mriq", q, make(2 * n, [&](int i) {
     double sum = 0;
     for (const Sample &k : s) {
       double phase = 2 * M_PI * (double(k.x) * p[i % n] + double(k.y) * p[n + i % n] + double(k.z) * p[2 * n + i % n]);
@@ -156,10 +153,11 @@ __global__ void ugpu_pf(const int *wall, int columns, int steps, int border, con
   if (mine) to[x] = fresh[t];
 }
 static void pf() {
-  const int columns = 216 * 6, rows = 41, height = 20; std::vector<int> wall = make(rows * columns, [](int i) { return int(draw(i) % 10); });
+  const int columns = 216 * sized(6, 6000), rows = sized(41, 101), height = 20; std::vector<int> wall = make(rows * columns, [](int i) { return int(draw(i) % 10); });
   int *w = device(wall.data() + columns, (rows - 1) * columns), *x[2] = {device(wall), device<int>(nullptr, columns)};
   for (int t = 0, turn = 0; t < rows - 1; t += height, turn ^= 1)
     ugpu_pf<<<columns / 216, 256>>>(w + t * columns, columns, std::min(height, rows - 1 - t), height, x[turn], x[turn ^ 1]);
+  if (full) return;
   std::vector<int> sum(wall.begin(), wall.begin() + columns), next(columns);
   for (int y = 1; y < rows; y++, sum = next)
     for (int i = 0; i < columns; i++) next[i] = std::min(sum[i], std::min(sum[std::max(i - 1, 0)], sum[std::min(i + 1, columns - 1)])) + wall[y * columns + i];
@@ -193,9 +191,8 @@ __global__ void ugpu_hotspot(float *to, const float *from, const float *power, i
   if (mine) to[at] = later[v][u];
 }
 static void hotspot() {
-  const int width = 36, height = 30, n = width * height, steps = 5; std::vector<float> p = make(n, some), t = make(n, [&](int i) { return 80 + 10 * real(i + n); });
-  float *power = device(p), *from = device(t), *to = device<float>(nullptr, n);
-  ugpu_hotspot<<<dim3(width / 6, height / 6), dim3(16, 16)>>>(to, from, power, height, width, steps, steps, Chip{5, 4, 20, 2, 0.5f});
+  const int width = sized(36, 3288), height = sized(30, 1644), n = width * height, steps = 5; std::vector<float> p = make(n, some), t = make(n, [&](int i) { return 80 + 10 * real(i + n); });
+  float *power = device(p), *from = device(t), *to = device<float>(nullptr, n); ugpu_hotspot<<<dim3(width / 6, height / 6), dim3(16, 16)>>>(to, from, power, height, width, steps, steps, Chip{5, 4, 20, 2, 0.5f}); if (full) return;
   std::vector<double> a(t.begin(), t.end()), b(n);
   for (int k = 0; k < steps; k++, a = b)
     for (int y = 0; y < height; y++)
@@ -211,21 +208,20 @@ static void hotspot() {
   D(1, 0, 1, 0, 2, uy, 18) D(2, 0, -1, 0, 1, -uy, 18) D(3, 1, 0, 0, 4, ux, 18) D(4, -1, 0, 0, 3, -ux, 18) D(5, 0, 0, 1, 6, uz, 18) D(6, 0, 0, -1, 5, -uz, 18) \
   D(7, 1, 1, 0, 10, ux + uy, 36) D(8, -1, 1, 0, 9, -ux + uy, 36) D(9, 1, -1, 0, 8, ux - uy, 36) D(10, -1, -1, 0, 7, -ux - uy, 36) D(11, 0, 1, 1, 14, uy + uz, 36) D(12, 0, 1, -1, 13, uy - uz, 36) \
   D(13, 0, -1, 1, 12, -uy + uz, 36) D(14, 0, -1, -1, 11, -uy - uz, 36) D(15, 1, 0, 1, 18, ux + uz, 36) D(16, 1, 0, -1, 17, ux - uz, 36) D(17, -1, 0, 1, 16, -ux + uz, 36) D(18, -1, 0, -1, 15, -ux - uz, 36)
-const int LBM_WIDTH = 120, LBM_PITCH = 128, LBM_ROWS = 6, LBM_DEPTH = 4, LBM_LAYER = LBM_PITCH * LBM_ROWS;
-const int LBM_CELLS = LBM_LAYER * (LBM_DEPTH + 4), LBM_MARGIN = 2 * LBM_LAYER, LBM_OBSTACLE = 1, LBM_MOVING = 2;
+const int LBM_WIDTH = 120, LBM_PITCH = 128, LBM_OBSTACLE = 1, LBM_MOVING = 2;
+#define LBM_SIZES const int LBM_LAYER = LBM_PITCH * LBM_ROWS, LBM_CELLS = LBM_LAYER * (LBM_DEPTH + 4), LBM_MARGIN = 2 * LBM_LAYER;
 #define LBM_LOAD(i, x, y, z, o, v, w) const float f##i = from[LBM_CELLS * i - (x) - (y) * LBM_PITCH - (z) * LBM_LAYER];
 #define LBM_BOUNCE(i, x, y, z, o, v, w) to[LBM_CELLS * i] = f##o;
 #define LBM_RELAX(i, x, y, z, o, v, w) to[LBM_CELLS * i] = old * f##i + share * (1.0f / w) * (rest + (v) * (3.0f + 4.5f * (v)));
 #define LBM_ROW(i, x, y, z, o, v, w) {x, y, z, o, w},
-__global__ void ugpu_lbm(float *to, const float *from) {
-  const int cell = LBM_MARGIN + LBM_LAYER * blockIdx.y + LBM_PITCH * blockIdx.x + threadIdx.x; from += cell, to += cell;
+template <int LBM_ROWS, int LBM_DEPTH> __global__ void ugpu_lbm(float *to, const float *from) {
+  LBM_SIZES const int cell = LBM_MARGIN + LBM_LAYER * blockIdx.y + LBM_PITCH * blockIdx.x + threadIdx.x; from += cell, to += cell;
   LBM_DIRECTIONS(LBM_LOAD)
   const float f0 = from[0]; const int flags = __float_as_int(from[LBM_CELLS * 19]);
   if (!(flags & LBM_OBSTACLE)) {
     const float mass = f0 + (f1 + f2 + f3 + f4 + f5 + f6) + (f7 + f8 + f9 + f10 + f11 + f12) + (f13 + f14 + f15 + f16 + f17 + f18);
     float uz = ((f5 + f11 + f13 + f15 + f17) - (f6 + f12 + f14 + f16 + f18)) / mass, uy = ((f1 + f7 + f8 + f11 + f12) - (f2 + f9 + f10 + f13 + f14)) / mass;
-    float ux = ((f3 + f7 + f9 + f15 + f16) - (f4 + f8 + f10 + f17 + f18)) / mass;
-    if (flags & LBM_MOVING) uz = 0, uy = 0.002f, ux = 0.005f;
+    float ux = ((f3 + f7 + f9 + f15 + f16) - (f4 + f8 + f10 + f17 + f18)) / mass; if (flags & LBM_MOVING) uz = 0, uy = 0.002f, ux = 0.005f;
     const float rest = 1 - 1.5f * (uz * uz + uy * uy + ux * ux), share = 1.95f * mass, old = 1 - 1.95f;
     LBM_DIRECTIONS(LBM_RELAX)
     to[0] = old * f0 + share * (1.0f / 3.0f) * rest;
@@ -234,16 +230,15 @@ __global__ void ugpu_lbm(float *to, const float *from) {
     to[0] = f0;
   }
 }
-static void lbm() {
-  const int n = LBM_CELLS * 20; static const int way[19][5] = {{0, 0, 0, 0, 3}, LBM_DIRECTIONS(LBM_ROW)}; std::vector<float> a(n);
+template <int LBM_ROWS, int LBM_DEPTH> static void lbm_of() {
+  LBM_SIZES const int n = LBM_CELLS * 20; static const int way[19][5] = {{0, 0, 0, 0, 3}, LBM_DIRECTIONS(LBM_ROW)}; std::vector<float> a(n);
   for (int i = 0; i < n; i++) {
     int x = i % LBM_PITCH, layer = i % LBM_CELLS / LBM_LAYER; // a channel with walls and a moving lid
-    unsigned flag = x == 0 || x == LBM_WIDTH - 1 ? LBM_OBSTACLE : layer == LBM_DEPTH + 1 ? LBM_MOVING : 0;
-    a[i] = i < LBM_CELLS * 19 ? some(i) / way[i / LBM_CELLS][4] : *(float *)&flag;
+    unsigned flag = x == 0 || x == LBM_WIDTH - 1 ? LBM_OBSTACLE : layer == LBM_DEPTH + 1 ? LBM_MOVING : 0; a[i] = i < LBM_CELLS * 19 ? some(i) / way[i / LBM_CELLS][4] : *(float *)&flag;
   }
-  float *x[2] = {device(a), device(a)}; std::vector<double> c(a.begin(), a.end()), next = c;
+  float *x[2] = {device(a), device(a)}; std::vector<double> c(a.begin(), full ? a.begin() : a.end()), next = c;
   for (int step = 0; step < 3; step++, c = next) {
-    ugpu_lbm<<<dim3(LBM_ROWS, LBM_DEPTH), LBM_WIDTH>>>(x[1 - step % 2], x[step % 2]);
+    ugpu_lbm<LBM_ROWS, LBM_DEPTH><<<dim3(LBM_ROWS, LBM_DEPTH), LBM_WIDTH>>>(x[1 - step % 2], x[step % 2]); if (full) continue;
     for (int cell = 0; cell < LBM_LAYER * LBM_DEPTH; cell++) {
       if (cell % LBM_PITCH >= LBM_WIDTH) continue;
       int at = LBM_MARGIN + cell; double f[19], rho = 0, u[3] = {};
@@ -260,8 +255,9 @@ static void lbm() {
       }
     }
   }
-  c.resize(LBM_CELLS * 19), same("lbm", x[1], c, 1e-4);
+  if (!full) c.resize(LBM_CELLS * 19), same("lbm", x[1], c, 1e-4);
 }
+static void lbm() { full ? lbm_of<120, 154>() : lbm_of<6, 4>(); }
 // ---- ugpu-bh: Black-Scholes prices, a grid that strides over the options.
 __device__ __forceinline__ float normal_below(float d) { // a polynomial of five terms for the tail
   const float k = __fdividef(1.0f, 1.0f + 0.2316419f * fabsf(d)), term[] = {1.330274429f, -1.821255978f, 1.781477937f, -0.356563782f, 0.31938153f};
@@ -279,9 +275,9 @@ __global__ void ugpu_bh(int count, float rate, float swing, const float *years, 
   while (i < count) { const float2 price = bh_prices(stock[i], strike[i], years[i], rate, swing); call[i] = price.x, put[i] = price.y, i += gridDim.x * blockDim.x; }
 }
 static void bh() {
-  const int blocks = 24, n = blocks * 128 * 3; std::vector<float> a(3 * n);
+  const int blocks = sized(24, 480), n = blocks * 128 * sized(3, 39); std::vector<float> a(3 * n);
   for (int i = 0; i < n; i++) a[i] = 17 + 12 * real(i), a[n + i] = 50 + 49 * real(i + n), a[2 * n + i] = 5 + 4.7f * real(i + 2 * n);
-  float *x = device(a), *y = device<float>(nullptr, 2 * n); ugpu_bh<<<blocks, 128>>>(n, 0.02f, 0.3f, x + 2 * n, x, x + n, y + n, y);
+  float *x = device(a), *y = device<float>(nullptr, 2 * n); for (int i = 0; i < sized(1, 14); i++) ugpu_bh<<<blocks, 128>>>(n, 0.02f, 0.3f, x + 2 * n, x, x + n, y + n, y); if (full) return;
   same("bh", y, make(2 * n, [&](int i) { // calls, then puts
     double s = a[i % n], k = a[n + i % n], t = a[2 * n + i % n], v = 0.3 * std::sqrt(t), d = (std::log(s / k) + 0.065 * t) / v;
     auto normal = [](double d) { return 0.5 * std::erfc(-d / std::sqrt(2.0)); }; double call = s * normal(d) - k * std::exp(-0.02 * t) * normal(d - v);
@@ -291,10 +287,8 @@ static void bh() {
 // ---- ugpu-dxtc: a block of 4 by 4 pixels to DXT1 by 64 threads that try every way to spread the sorted pixels.
 __constant__ float dxtc_alpha[2][4] = {{4, 0, 2, 2}, {9, 0, 6, 3}};
 __constant__ int dxtc_products[2][4] = {{0x040000, 0x000400, 0x010101, 0x010101}, {0x090000, 0x000900, 0x040102, 0x010402}};
-__device__ inline float3 operator*(float a, float3 v) { return make_float3(a * v.x, a * v.y, a * v.z); }
-__device__ inline float3 operator*(float3 a, float3 v) { return make_float3(a.x * v.x, a.y * v.y, a.z * v.z); }
-__device__ inline float3 operator+(float3 a, float3 b) { return make_float3(a.x + b.x, a.y + b.y, a.z + b.z); }
-__device__ inline float3 operator-(float3 a, float3 b) { return make_float3(a.x - b.x, a.y - b.y, a.z - b.z); }
+__device__ inline float3 operator*(float a, float3 v) { return make_float3(a * v.x, a * v.y, a * v.z); } __device__ inline float3 operator*(float3 a, float3 v) { return make_float3(a.x * v.x, a.y * v.y, a.z * v.z); }
+__device__ inline float3 operator+(float3 a, float3 b) { return make_float3(a.x + b.x, a.y + b.y, a.z + b.z); } __device__ inline float3 operator-(float3 a, float3 b) { return make_float3(a.x - b.x, a.y - b.y, a.z - b.z); }
 __device__ inline float dxtc_dot(float3 a, float3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 struct Fit { float error; unsigned way; unsigned short start, end; };
 __device__ __forceinline__ float dxtc_level(float v, float top, int shift, unsigned short &word) { v = rintf(__saturatef(v) * top); word |= (unsigned short)v << shift; return v * (1.0f / top); }
@@ -355,7 +349,7 @@ __global__ void ugpu_dxtc(uint2 *result, const unsigned *image, const unsigned *
   }
 }
 static void dxtc() {
-  const int blocks = 20; std::vector<unsigned> ways, image(16 * blocks);
+  const int blocks = sized(20, 8192); std::vector<unsigned> ways, image(16 * blocks);
   auto spread = [&](int i, int j, int k) { // zeros, then twos, then threes, then ones
     unsigned way = 0;
     for (int p = 0; p < 16; p++) way |= (p < i ? 0u : p < j ? 2u : p < k ? 3u : 1u) << 2 * p;
@@ -368,6 +362,7 @@ static void dxtc() {
   for (int i = 0; i < 16 * blocks; i++) for (int c = 0, t = draw(i) % 150; c < 3; c++) image[i] |= (20 + t * (c + 2) / 4 + draw(7 * i + c + 1) % 40) << 8 * c;
   unsigned *w = device(ways), *x = device(image); uint2 *y = device<uint2>(nullptr, blocks);
   for (int launch = 0; launch < 2; launch++) ugpu_dxtc<<<blocks, 64>>>(y, x, w, 0);
+  if (full) return;
   uint2 *r = host(y, blocks);
   for (int b = 0; b < blocks; b++) {
     double c[16][3], mean[3] = {}, spread[3][3] = {}, axis[3] = {1, 1, 1}, v[3], best = 1e9, got = 0;
@@ -419,14 +414,14 @@ __global__ void ugpu_convs_convolutionColumnsKernel(const float *in, float *out,
   convs_eight<8>(&tile[threadIdx.x][8 + threadIdx.y], in + first, out + first, 8 * width, blockIdx.y > 0, 64 * (blockIdx.y + 1) + threadIdx.y < height);
 }
 static void convs() {
-  const int width = 256, height = 128, n = width * height; std::vector<float> a = make(n, real), k = make(17, [&](int i) { return real(i + n); });
+  const int width = sized(256, 4096), height = sized(128, 3072), n = width * height; std::vector<float> a = make(n, real), k = make(17, [&](int i) { return real(i + n); });
   std::vector<double> b(n), c(n); cudaMemcpyToSymbol(convs_weights, k.data(), 17 * sizeof(float));
   float *x = device(a), *y = device<float>(nullptr, n), *z = device<float>(nullptr, n);
   for (int round = 0; round < 2; round++) {
     ugpu_convs_convolutionRowsKernel<<<dim3(width / 128, height / 4), dim3(16, 4)>>>(x, y, width);
     ugpu_convs_convolutionColumnsKernel<<<dim3(width / 16, height / 64), dim3(16, 8)>>>(y, z, height, width);
   }
-  for (int i = 0; i < n; i++) for (int j = -8; j <= 8; j++) if (i % width + j >= 0 && i % width + j < width) b[i] += k[8 - j] * a[i + j];
+  if (full) return; for (int i = 0; i < n; i++) for (int j = -8; j <= 8; j++) if (i % width + j >= 0 && i % width + j < width) b[i] += k[8 - j] * a[i + j];
   for (int i = 0; i < n; i++) for (int j = -8; j <= 8; j++) if (i / width + j >= 0 && i / width + j < height) c[i] += k[8 - j] * b[i + j * width];
   same("convs", z, c, 1e-4);
 }
@@ -454,15 +449,16 @@ __global__ void ugpu_lavamd(Four *force, const Four *position, const double *cha
   }
 }
 static void lavamd() {
-  const int boxes = 6, n = 100 * boxes; // a plate of 3 by 2 boxes
+  const int boxes = sized(6, 5324), n = 100 * boxes; // a plate, 3 boxes wide; in full, a neighbour of each
   std::vector<LavaBox> box(boxes);
   std::vector<Four> r = make(n, [](int i) { return Four{some(4 * i), some(4 * i + 1), some(4 * i + 2), some(4 * i + 3)}; });
   std::vector<double> q = make(n, [&](int i) { return double(some(i + 4 * n)); }); auto touch = [](int a, int b) { return a != b && std::abs(a % 3 - b % 3) <= 1; };
   for (int b = 0; b < boxes; b++) {
     box[b] = {{{b % 3, b / 3, 0}, b, 100 * b}, 0, {}};
-    for (int o = 0; o < boxes; o++) if (touch(b, o)) box[b].link[box[b].links++] = {{o % 3, o / 3, 0}, o, 100 * o};
+    if (full) box[b].link[box[b].links++] = {{}, (b + 1) % boxes, 100L * ((b + 1) % boxes)};
+    else for (int o = 0; o < boxes; o++) if (touch(b, o)) box[b].link[box[b].links++] = {{o % 3, o / 3, 0}, o, 100 * o};
   }
-  Four *f = device<Four>(nullptr, n); ugpu_lavamd<<<boxes, 128>>>(f, device(r), device(q), device(box), 0.5); std::vector<double> force(4 * n);
+  Four *f = device<Four>(nullptr, n); ugpu_lavamd<<<boxes, 128>>>(f, device(r), device(q), device(box), 0.5); if (full) return; std::vector<double> force(4 * n);
   for (int i = 0; i < n; i++) {
     double *a = &r[i].v;
     for (int j = 0; j < n; j++) {
@@ -488,12 +484,13 @@ __global__ void ugpu_sc(float *work, int stride, bool *change, const Point *poin
   }
 }
 static void sc() {
-  const int count = 4096, dimensions = 256, centres = 23, stride = centres + 1; std::vector<float> c = make(count * dimensions, real);
+  const int count = sized(4096, 262144), dimensions = 256, centres = 23, stride = centres + 1; std::vector<float> c = make(count * dimensions, real);
   std::vector<Point> p(count); std::vector<int> table(count);
   for (int i = 0; i < count; i++) p[i] = {some(i), nullptr, draw(i) % count, 250 + 30 * real(i + 1)}, table[i] = draw(i + 3) % centres;
   float *x = device(c), *w = device<float>(nullptr, count * stride); bool *b = device<bool>(nullptr, count);
   for (long launch = 0; launch < 2; launch++)
     ugpu_sc<<<count / 512, 512, dimensions * sizeof(float)>>>(w, stride, b, device(p), device(table), x, dimensions, count, 77 + 1000 * launch);
+  if (full) return;
   std::vector<double> lower(count * stride); std::vector<int> changed(count);
   for (int i = 0; i < 2 * count; i++) {
     int launch = i / count, at = i % count; double distance = 0;
@@ -543,9 +540,9 @@ __global__ void ugpu_euler3d_cuda_time_step(float *gas, const float *before, con
   for (int k = 5; k; k--, at += n) gas[at] = share * flux[at] + before[at];
 }
 static void euler3d() {
-  const int n = 192 * 10, width = 128; std::vector<float> u = make(5 * n, [](int i) { return i < n ? some(i) : i < 4 * n ? 0.5f * real(i) : 4 + real(i); });
+  const int n = 192 * sized(10, 5642), width = 128; std::vector<float> u = make(5 * n, [&](int i) { return i < n ? some(i) : i < 4 * n ? 0.5f * real(i) : 4 + real(i); });
   std::vector<float> normal = make(12 * n, [](int i) { return 0.1f * real(i + 77); }), area = make(n, [](int i) { return some(i + 9); });
-  std::vector<int> other = make(4 * n, [](int i) {
+  std::vector<int> other = make(4 * n, [&](int i) {
     int to = i % n + (i / n == 0 ? -1 : i / n == 1 ? 1 : i / n == 2 ? -width : width);
     return draw(i) % 32 ? to < 0 ? -1 : to >= n ? -2 : to : int(draw(i + 1) % n);
   });
@@ -565,7 +562,7 @@ static void euler3d() {
   float *x = device(u), *old = device(u), *f = device<float>(nullptr, 5 * n), *m = device(normal); float *a = device(area), *s = device<float>(nullptr, n);
   int *o = device(other); std::vector<double> c(u.begin(), u.end()), first = c, factor(n), next(5 * n); ugpu_euler3d_cuda_compute_step_factor<<<n / 192, 192>>>(s, a, x, n);
   for (int stage = 0; stage < 3; stage++) {
-    ugpu_euler3d_cuda_compute_flux<<<n / 192, 192>>>(f, x, m, o, n); ugpu_euler3d_cuda_time_step<<<n / 192, 192>>>(x, old, f, s, n, stage);
+    ugpu_euler3d_cuda_compute_flux<<<n / 192, 192>>>(f, x, m, o, n); ugpu_euler3d_cuda_time_step<<<n / 192, 192>>>(x, old, f, s, n, stage); if (full) continue;
     for (int i = 0; i < n; i++) {
       Flow me = flow([&](int k) { return c[i + k * n]; });
       if (stage == 0) factor[i] = 0.5 / (std::sqrt(area[i]) * (me.speed + me.sound));
@@ -583,7 +580,7 @@ static void euler3d() {
     }
     c = next;
   }
-  same("euler3d", x, c, 1e-4);
+  if (!full) same("euler3d", x, c, 1e-4);
 }
 // ---- ugpu-dwt2d: the reversible 5/3 wavelet transform; a window of 192 by 8 slides down a strip, in shared memory.
 // Even columns lie in the first half of the buffer and odd ones in the second; three rows above the window, two columns left.
@@ -644,9 +641,10 @@ __global__ __launch_bounds__(DWT_X, 5) void ugpu_dwt2d(int *out, const int *in, 
   else dwt_slide<true, true>(window, out, in, height, width, steps);
 }
 static void dwt2d() {
-  const int width = 3 * 192, steps = 4, height = 3 * 8 * steps, n = width * height; std::vector<int> a = make(n, [](int i) { return int(draw(i) % 256) - 128; });
-  int *y = device<int>(nullptr, n);
-  for (int round = 0; round < 3; round++) ugpu_dwt2d<<<dim3(3, 3), 192>>>(y, device(a), height, width, steps);
+  const int across = sized(3, 32), width = across * 192, steps = sized(4, 51), down = sized(3, 15), height = down * 8 * steps, n = width * height; std::vector<int> a = make(n, [](int i) { return int(draw(i) % 256) - 128; });
+  int *x = device(a), *y = device<int>(nullptr, n);
+  for (int round = 0; round < 3; round++) ugpu_dwt2d<<<dim3(across, down), 192>>>(y, x, height, width, steps);
+  if (full) return;
   auto lift = [&](int *p, int count, int step) {
     auto at = [&](int i) -> int & { return p[step * (i < 0 ? -i : i >= count ? 2 * count - 2 - i : i)]; };
     for (int i = 1; i < count; i += 2) at(i) -= (at(i - 1) + at(i + 1)) / 2;
@@ -679,13 +677,13 @@ __global__ void ugpu_pvc(int4 *out_places, char *out_keys, char *out_values, con
   }
 }
 static void pvc() {
-  const int records = 256 * 6; std::vector<char> log = make(128 * records, [](int i) { return char(33 + draw(i) % 90); });
+  const int records = 256 * sized(6, 8500); std::vector<char> log = make(128 * records, [](int i) { return char(33 + draw(i) % 90); });
   char *text = device(log); std::vector<PageKey> keys = make(records, [&](int i) { return PageKey{text, 128 * i, 0}; });
   std::vector<PageValue> values = make(records, [](int i) { return PageValue{draw(i) % 4 ? 128 : 64, 0}; });
   std::vector<int4> places = make(records, [](int i) { return int4{16 * i, 16, 8 * i, 8}; });
   std::vector<int> key_at = make(records, [](int i) { return 16 * i; }), value_at = make(records, [](int i) { return 8 * i; }); PageKey *k = device<PageKey>(nullptr, records);
   PageValue *v = device<PageValue>(nullptr, records);
-  ugpu_pvc<<<records / 256, 256>>>(device<int4>(nullptr, records), (char *)k, (char *)v, device(key_at), device(value_at), device(places), (char *)device(keys), (char *)device(values), 1, records);
+  ugpu_pvc<<<records / 256, 256>>>(device<int4>(nullptr, records), (char *)k, (char *)v, device(key_at), device(value_at), device(places), (char *)device(keys), (char *)device(values), 1, records); if (full) return;
   PageKey *r = host(k, records); PageValue *s = host(v, records);
   for (int i = 0; i < records; i++) {
     unsigned hash = values[i].size;
@@ -694,7 +692,9 @@ static void pvc() {
   }
 }
 
-int main() {
-  fwt(), srad(), cp(), mriq(), pf(), hotspot(), lbm(), bh(), dxtc(), convs(), lavamd(), sc(), euler3d(), dwt2d(), pvc();
+int main(int count, char **words) {
+  Calls run(count, words); run("ugpu-fwt", fwt), run("ugpu-srad", srad), run("ugpu-cp", cp), run("ugpu-mriq", mriq), run("ugpu-pf", pf);
+  run("ugpu-hotspot", hotspot), run("ugpu-lbm", lbm), run("ugpu-bh", bh), run("ugpu-dxtc", dxtc), run("ugpu-convs", convs);
+  run("ugpu-lavamd", lavamd), run("ugpu-sc", sc), run("ugpu-euler3d", euler3d), run("ugpu-dwt2d", dwt2d), run("ugpu-pvc", pvc);
   return finish("ugpu");
 }
