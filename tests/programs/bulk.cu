@@ -76,6 +76,8 @@ __global__ void tiles(const __grid_constant__ CUtensorMap in, const __grid_const
   __shared__ __align__(8) uint64_t full;
   if (threadIdx.x == 0) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&in));
+    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(&in), "r"(x), "r"(y));
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], 64;" ::"l"(out));
     make(shared(&full), 1), made();
     arrive_expect(shared(&full), sizeof(int) * side * side);
     tile_in(shared(tile), &in, x, y, shared(&full));

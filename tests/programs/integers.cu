@@ -57,7 +57,7 @@ __global__ void kernel(const unsigned *a, const unsigned *b, unsigned long long 
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) compute(a[i], b[i], i * 7, r + i * results);
 }
-const int words = 20;
+const int words = 22;
 __global__ void bits(const unsigned *a, const unsigned *b, unsigned *r, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -82,6 +82,12 @@ __global__ void bits(const unsigned *a, const unsigned *b, unsigned *r, int n) {
   o[17] = __vsadu4(x, y);
   asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(o[18]) : "r"(int(x) >> 20), "r"(int(y) >> 23), "r"(x));
   asm("cvt.pack.sat.u16.s32 %0, %1, %2;" : "=r"(o[19]) : "r"(int(x) >> 10), "r"(int(y) >> 14));
+  int byte;
+  unsigned short half_word;
+  asm("cvt.sat.s8.s32 %0, %1;" : "=r"(byte) : "r"(int(x) >> 22));
+  asm("cvt.sat.u16.s32 %0, %1;" : "=h"(half_word) : "r"(int(y) >> 13));
+  asm volatile("pmevent 1;");
+  o[20] = byte, o[21] = half_word;
 }
 int main() {
   const int n = 700;
@@ -133,6 +139,7 @@ int main() {
     auto within = [](int x, int least, int most) { return unsigned(x < least ? least : x > most ? most : x); };
     v[18] = p << 16 | (within(int(p) >> 20, -128, 127) & 255) << 8 | (within(int(q) >> 23, -128, 127) & 255);
     v[19] = within(int(p) >> 10, 0, 65535) << 16 | within(int(q) >> 14, 0, 65535);
+    v[20] = within(int(p) >> 22, -128, 127), v[21] = within(int(q) >> 13, 0, 65535);
     for (int k = 0; k < words; k++)
       if (o[i * words + k] != v[k] && failures++ < 9)
         printf("bits %d of %x, %x: %x, expected %x\n", k, p, q, o[i * words + k], v[k]);
