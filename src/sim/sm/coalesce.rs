@@ -158,7 +158,7 @@ pub(crate) fn coalesce(access: &Access, width: u64, out: &mut Vec<LineRequest>) 
 fn whole_lines(start: u64, span: u64) -> Option<Range<u64>> {
     let end = start.checked_add(span)?;
     let whole = (start | end).is_multiple_of(LINE_BYTES);
-    whole.then(|| start / LINE_BYTES..end / LINE_BYTES)
+    whole.then_some(start / LINE_BYTES..end / LINE_BYTES)
 }
 
 /// Adds a range of bytes, which lies behind all others or in a line of its own.

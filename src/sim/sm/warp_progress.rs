@@ -128,12 +128,6 @@ impl Sm {
         shared_state: &mut SharedState,
     ) {
         let now = shared_state.queue.now();
-        if let StretchEnd::Registers(count) = end {
-            if self.ctas.set_registers(warp, count, &mut self.warps, shared_state) {
-                return self.pass(warp, ahead, shared_state);
-            }
-            return self.warps.block(warp, Blocked::Registers(count));
-        }
         let resident = self.warps.resident(warp);
         let (done, blocked) = match end {
             StretchEnd::Barrier(operands) => {
@@ -143,7 +137,10 @@ impl Sm {
                 }
                 return;
             }
-            StretchEnd::Registers(_) | StretchEnd::Segment | StretchEnd::AsyncCommit => {
+            StretchEnd::Registers(count) => {
+                return self.set_registers(warp, count, ahead, shared_state);
+            }
+            StretchEnd::Segment | StretchEnd::AsyncCommit => {
                 return self.pass(warp, ahead, shared_state);
             }
             StretchEnd::Load(slot) => (resident.ready_at(slot), Blocked::Load(slot)),
@@ -167,6 +164,15 @@ impl Sm {
             self.warps.wake_at(warp, cycle, shared_state);
         } else if blocked == Blocked::Object {
             self.ctas.release_objects(cta, &mut self.warps, shared_state);
+        }
+    }
+
+    /// A warp wants `count` registers per thread: it goes on when it has them.
+    fn set_registers(&mut self, warp: u16, count: u32, ahead: f64, shared_state: &mut SharedState) {
+        if self.ctas.set_registers(warp, count, &mut self.warps, shared_state) {
+            self.pass(warp, ahead, shared_state);
+        } else {
+            self.warps.block(warp, Blocked::Registers(count));
         }
     }
 

@@ -266,7 +266,7 @@ fn an_instruction_that_yields_leaves_the_next_cycle_to_other_warps() {
 fn results_come_later_to_other_units_and_to_memory() {
     let keyed = |name: &str, keys: &[(&str, &str)], reader: &Line| {
         let machine = named(name, keys);
-        let lines = [line("IADD3", Some(1), Some(2)), reader.clone()];
+        let lines = [line("IADD3", Some(1), Some(2)), *reader];
         kernel_cycles(&Script::new(&machine, &lines, TIMES, 1, 32).run(&machine)) / u64::from(TIMES)
     };
     let cycles = |name: &str, reader: &Line| keyed(name, &[], reader);
