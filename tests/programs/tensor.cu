@@ -71,19 +71,25 @@ void small_shapes() {
     expect("moved", t, unsigned(turned[t]), low | high << 16, 0);
   }
 }
+// The form with ordered metadata needs PTX 8.5.
+#if CUDART_VERSION >= 12050
+#define SPARSE "mma.sp::ordered_metadata"
+#else
+#define SPARSE "mma.sp"
+#endif
 // Sparse products of 16 by 32 (16) elements: A has two of each four of a row, the metadata says which.
 __global__ void sparse_products(const unsigned *a, const unsigned *b, const unsigned *where, float *wide, unsigned *narrow, float *brain, float *half_deep) {
   int t = threadIdx.x;
   float x[4] = {1, 2, 3, 4}, y[4] = {}, z[4] = {5, 6, 7, 8};
   unsigned h[2] = {0x3c003c00, 0x40004000};
   const unsigned *p = a + t * 4, *q = b + t * 4;
-  asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9,%10,%11},{%0,%1,%2,%3},%12,0x1;"
+  asm volatile(SPARSE ".sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9,%10,%11},{%0,%1,%2,%3},%12,0x1;"
                : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3]) : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "r"(q[0]), "r"(q[1]), "r"(q[2]), "r"(q[3]), "r"(where[t]));
-  asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 {%0,%1},{%2,%3,%4,%5},{%6,%7,%8,%9},{%0,%1},%10,0x0;"
+  asm volatile(SPARSE ".sync.aligned.m16n8k32.row.col.f16.f16.f16.f16 {%0,%1},{%2,%3,%4,%5},{%6,%7,%8,%9},{%0,%1},%10,0x0;"
                : "+r"(h[0]), "+r"(h[1]) : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "r"(q[0]), "r"(q[1]), "r"(q[2]), "r"(q[3]), "r"(where[32 + t]));
-  asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9,%10,%11},{%0,%1,%2,%3},%12,0x0;"
+  asm volatile(SPARSE ".sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9,%10,%11},{%0,%1,%2,%3},%12,0x0;"
                : "+f"(y[0]), "+f"(y[1]), "+f"(y[2]), "+f"(y[3]) : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "r"(q[0]), "r"(q[1]), "r"(q[2]), "r"(q[3]), "r"(where[32 + t]));
-  asm volatile("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6,%7},{%0,%1,%2,%3},%8,0x3;"
+  asm volatile(SPARSE ".sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5},{%6,%7},{%0,%1,%2,%3},%8,0x3;"
                : "+f"(z[0]), "+f"(z[1]), "+f"(z[2]), "+f"(z[3]) : "r"(p[0]), "r"(p[1]), "r"(q[0]), "r"(q[1]), "r"(where[64 + t]));
   for (int i = 0; i < 4; i++) wide[4 * t + i] = x[i], brain[4 * t + i] = y[i], half_deep[4 * t + i] = z[i];
   for (int i = 0; i < 2; i++) narrow[2 * t + i] = h[i];

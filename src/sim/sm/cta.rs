@@ -209,7 +209,9 @@ impl Cta {
 
     /// True when all warps wait and no copy is in flight that could end a phase.
     pub(super) fn stands_still(&self, warps: &Warps) -> bool {
-        let stands = |blocked| matches!(blocked, Blocked::Object | Blocked::Barrier(_));
+        let stands = |blocked| {
+            matches!(blocked, Blocked::Object | Blocked::Barrier(_) | Blocked::Registers(_))
+        };
         !self.objects.has_copies()
             && self.members(warps).all(|(_, w)| stands(w.blocked) && !w.waking || w.has_ended())
     }

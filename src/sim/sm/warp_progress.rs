@@ -172,7 +172,9 @@ impl Sm {
         if self.ctas.set_registers(warp, count, &mut self.warps, shared_state) {
             self.pass(warp, ahead, shared_state);
         } else {
+            let cta = usize::from(self.warps.resident(warp).cta);
             self.warps.block(warp, Blocked::Registers(count));
+            self.ctas.release_objects(cta, &mut self.warps, shared_state);
         }
     }
 

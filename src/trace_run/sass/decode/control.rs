@@ -57,10 +57,10 @@ pub(crate) struct CtaBarrier {
 /// The control instruction of `line`; none when it is not one.
 pub(super) fn read(line: &Line) -> Option<Result<Control, String>> {
     Some(match line.name() {
-        "BRA" | "JMP" => branch(line),
-        "BRX" | "JMX" | "RET" => jump(line),
+        "BRA" => branch(line),
+        "BRX" | "RET" => jump(line),
         "CALL" => call(line),
-        "EXIT" | "KILL" => Ok(Control::Exit),
+        "EXIT" => Ok(Control::Exit),
         "BSSY" => barrier(line).map(|barrier| Control::Push { barrier }),
         "BSYNC" => barrier(line).map(|barrier| Control::Converge { barrier }),
         "BREAK" => leave(line),

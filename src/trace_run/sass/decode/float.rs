@@ -11,7 +11,7 @@ use crate::sass::text::Line;
 
 pub(super) fn find(name: &str) -> Option<Maker> {
     Some(match name {
-        "FADD" | "FMUL" | "FFMA" | "FADD32I" | "FMUL32I" | "FFMA32I" => arithmetic,
+        "FADD" | "FMUL" | "FFMA" => arithmetic,
         "FMNMX" => fmnmx,
         "FSEL" => fsel,
         "FSETP" => fsetp,
@@ -86,7 +86,7 @@ fn directed(rounding: Rounding, a: f32, b: f32, c: f32) -> f32 {
 fn arithmetic(line: &Line) -> Result<Action, String> {
     let mut args = Args::new(line);
     let (target, a, b) = (args.target()?, args.float()?, args.float()?);
-    let name = line.name().trim_end_matches("32I");
+    let name = line.name();
     let c = if name == "FFMA" { Some(args.float()?) } else { None };
     let (flush, saturate) = (line.has("FTZ"), line.has("SAT"));
     let rounding = Rounding::of(line);

@@ -14,8 +14,8 @@ pub(super) fn find(name: &str) -> Option<Maker> {
         "CS2R" => cs2r,
         "R2UR" => r2ur,
         "B2R" => b2r,
-        "NOP" | "DEPBAR" | "LDGDEPBAR" | "MEMBAR" | "ERRBAR" | "CCTL" | "CCTLL" | "FENCE"
-        | "PREEXIT" | "ACQBULK" | "WARPGROUP" | "PMTRIG" | "CGAERRBAR" | "ENDCOLLECTIVE" => nothing,
+        "NOP" | "DEPBAR" | "LDGDEPBAR" | "MEMBAR" | "ERRBAR" | "CCTL" | "FENCE" | "PREEXIT"
+        | "ACQBULK" | "WARPGROUP" | "PMTRIG" | "CGAERRBAR" | "ENDCOLLECTIVE" => nothing,
         "BMOV" => bmov,
         "LEPC" => lepc,
         _ => return None,
