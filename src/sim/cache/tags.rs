@@ -77,7 +77,7 @@ struct WayTable {
     /// Lines with the largest number of ways.
     capacity: usize,
     numbers: Vec<u64>,
-    /// A byte of each way's line, [`HINTS`] in a word, each set from a word of its own on: most
+    /// A byte of each way's line, [`HINTS`] in a word, each set from a new word on: most
     /// ways of a set are ruled out together.
     hints: Vec<u64>,
     /// Words of hints of a set.

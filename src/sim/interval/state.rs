@@ -1,11 +1,11 @@
 //! The dependency states of a warp between stretches: results, loads and busy units.
 
 use gpumodel_core::isa::{Register, Unit};
+use gpumodel_core::units::{to_u32, to_usize};
 use rustc_hash::FxHashMap;
 
 use super::StretchEnd;
 use super::decode::{accumulators, age_of};
-use gpumodel_core::units::{to_u32, to_usize};
 
 /// Units whose results warps wait for by a counter, as for loads: their latency varies.
 pub(super) fn has_variable_latency(unit: Unit) -> bool {
