@@ -132,19 +132,22 @@ fn demand<'a>(claims: impl Iterator<Item = &'a Claim>) -> PerResource {
 }
 
 /// Each claim takes what those before it leave: the places of those that are given
-/// something are appended to `moving`, the rates of the others stay as they are.
+/// something are appended to `moving`, the rates of the others stay as they are. Gives how many
+/// turns came before no issue slot was left, if none is.
 pub(in crate::sm) fn one_by_one(
     claims: &mut [Claim],
     turns: impl Iterator<Item = Turn>,
     capacity: &PerResource,
     moving: &mut Vec<usize>,
-) {
+) -> Option<usize> {
     let mut left = *capacity;
     let mut gone = below(&left);
+    let mut served = 0;
     for turn in turns {
         if gone >> ISSUE & 1 == 1 {
-            return;
+            return Some(served);
         }
+        served += 1;
         if turn.asks & gone != 0 {
             continue;
         }
@@ -154,6 +157,7 @@ pub(in crate::sm) fn one_by_one(
         gone = below(&left);
         moving.push(turn.place);
     }
+    (gone >> ISSUE & 1 == 1).then_some(served)
 }
 
 /// Resources of which nothing is left, one bit each.
@@ -165,6 +169,10 @@ fn below(left: &PerResource) -> u32 {
 /// The highest rate, at most 1, at which a claim of `density` takes no more of any
 /// resource than is `left`. Written by fours, as vector registers are.
 fn most(left: &PerResource, density: &PerResource) -> f32 {
+    // Most have all that they ask for, which takes no division.
+    if left.iter().zip(density).fold(true, |fits, (left, asked)| fits & (asked <= left)) {
+        return 1.0;
+    }
     let mut least = [1.0_f32; LANES];
     for (left, density) in left.chunks_exact(LANES).zip(density.chunks_exact(LANES)) {
         for (least, (rest, asked)) in least.iter_mut().zip(left.iter().zip(density)) {

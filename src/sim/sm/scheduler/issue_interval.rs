@@ -104,12 +104,17 @@ pub(in crate::sm) struct IssueIntervals {
     moving: Vec<usize>,
     /// Claims on each resource.
     users: [u16; RESOURCES],
+    /// The resources that have any, one bit each.
+    used: u32,
     /// What all ask for, in 2^-32 per cycle: sums that do not drift.
     asked: [i64; RESOURCES],
     /// How many there are of each kernel.
     present: Vec<(u32, u32)>,
     /// Some may have nothing left to do, whether they move or not.
     some_done: bool,
+    /// Of turns in order that nothing is left for: the place of the first; `None` where something
+    /// is left, or what each has depends on all.
+    starved: Option<usize>,
     /// Room for sharing out, and for places.
     order: Vec<usize>,
 }
@@ -125,9 +130,11 @@ impl IssueIntervals {
             turns: IssueOrder::default(),
             moving: Vec::new(),
             users: [0; RESOURCES],
+            used: 0,
             asked: [0; RESOURCES],
             present: Vec::new(),
             some_done: false,
+            starved: None,
             order: Vec::new(),
         }
     }
@@ -137,15 +144,18 @@ impl IssueIntervals {
         self.running.is_empty()
     }
 
-    /// Takes an interval in, which does not move yet; `key` is its place in the order.
-    pub(in crate::sm) fn enter(&mut self, running: Running, mut claim: Claim, key: u64) {
+    /// Takes an interval in, which does not move yet; `key` is its place in the order. False when
+    /// nothing is left for it and the rates of the others hold, while the same one goes first.
+    pub(in crate::sm) fn enter(&mut self, running: Running, mut claim: Claim, key: u64) -> bool {
         claim.rate = 0.0;
-        self.turns.enter(&claim, self.claims.len(), key);
+        let turn = self.turns.enter(&claim, self.claims.len(), key);
+        let counts = self.starved.is_none_or(|starved| turn < starved);
         self.count(&claim, running.kernel, 1);
         self.some_done |= running.left <= DONE;
         self.warps.push(running.warp);
         self.running.push(running);
         self.claims.push(claim);
+        counts
     }
 
     /// Takes out the interval at a place; those behind it move up.
@@ -153,7 +163,9 @@ impl IssueIntervals {
         let (running, claim) = (take(&mut self.running, place), take(&mut self.claims, place));
         take(&mut self.warps, place);
         self.turns.leave(place);
-        self.moving.retain(|&other| other != place);
+        if let Some(at) = self.moving.iter().position(|&other| other == place) {
+            take(&mut self.moving, at);
+        }
         for other in &mut self.moving {
             *other -= usize::from(*other > place);
         }
@@ -162,9 +174,11 @@ impl IssueIntervals {
     }
 
     fn count(&mut self, claim: &Claim, kernel: u32, more: i32) {
+        self.used |= claim.asks();
         for resource in bits(claim.asks()).take_while(|&resource| resource < RESOURCES) {
             let users = &mut self.users[resource];
             *users = users.wrapping_add_signed(i16::from(more > 0) * 2 - 1);
+            self.used ^= if *users == 0 { 1 << resource } else { 0 };
             self.asked[resource] += i64::from(more) * fixed(claim.density[resource]);
         }
         let place = self.present.iter().position(|&(other, _)| other == kernel);
@@ -199,9 +213,9 @@ impl IssueIntervals {
         self.claims.iter().map(Claim::pace).sum()
     }
 
-    /// True when one asks for the resource.
-    pub(in crate::sm) fn asks_for(&self, resource: usize) -> bool {
-        self.users[resource] > 0
+    /// The resources that they ask for, one bit each.
+    pub(in crate::sm) fn asks(&self) -> u32 {
+        self.used
     }
 
     /// What they use of a resource per cycle at their rates.
@@ -219,6 +233,7 @@ impl IssueIntervals {
 
     /// Lets none move.
     pub(in crate::sm) fn halt(&mut self) {
+        self.starved = None;
         for place in self.moving.drain(..) {
             self.claims[place].rate = 0.0;
         }
@@ -233,7 +248,7 @@ impl IssueIntervals {
         contended: bool,
     ) {
         self.halt();
-        let Self { claims, turns, moving, order, .. } = self;
+        let Self { claims, turns, moving, order, starved, .. } = self;
         match self.sharing {
             Sharing::Fair => {
                 max_min_fair(claims, turns, capacity, order);
@@ -244,11 +259,13 @@ impl IssueIntervals {
                 moving.extend(0..claims.len());
             }
             Sharing::InOrder => {
-                one_by_one(claims, turns.behind(first), capacity, moving);
+                let served = one_by_one(claims, turns.behind(first), capacity, moving);
+                *starved = served.map(|served| turns.reach(served, first));
                 moving.sort_unstable();
             }
         }
         if contended {
+            self.starved = None;
             contend(&mut self.claims, capacity);
         }
     }
@@ -288,17 +305,17 @@ impl IssueIntervals {
         self.order = order;
     }
 
-    /// Books the slot-cycles of a span, with those of `waiting` warps. `width` is
-    /// what issues per cycle at most. Gives what a warp that does not move loses.
+    /// Books the slot-cycles of a span, with those of `waiting` warps. `slot` is the cycles that
+    /// an issue slot takes at least. Gives what a warp that does not move loses.
     pub(in crate::sm) fn book(
         &self,
         span: f64,
-        width: f32,
+        slot: f32,
         waiting: &[Waiting],
         stalls: &mut Vec<StallStack>,
         counts: &mut [KernelCounts],
     ) -> f64 {
-        let share = |claim: &Claim| f64::from(claim.rate * claim.density[ISSUE] / width);
+        let share = |claim: &Claim| f64::from(claim.rate * claim.density[ISSUE] * slot);
         let issued: f64 = self.moving().map(|(_, claim)| share(claim)).sum();
         let warps = waiting.iter().map(|w| w.warps()).sum::<u32>()
             + gpumodel_core::units::to_u32(self.claims.len());
@@ -308,7 +325,7 @@ impl IssueIntervals {
         let mut tally = Tally::default();
         for (interval, claim) in self.moving() {
             tally.turn_to(interval.kernel, stalls, counts);
-            tally.add(&lost_by(&interval.gaps, claim, width, span, per_weight));
+            tally.add(&lost_by(&interval.gaps, claim, slot, span, per_weight));
         }
         for &(kernel, number) in &self.present {
             let move_on = self.moving().filter(|(interval, _)| interval.kernel == kernel).count();
@@ -331,14 +348,14 @@ impl IssueIntervals {
     pub(in crate::sm) fn lose(
         &self,
         span: f64,
-        width: f32,
+        slot: f32,
         per_weight: f64,
         losses: &mut WarpLosses,
     ) {
         losses.pass(per_weight);
         for (interval, claim) in self.running.iter().zip(&self.claims) {
             let lost = if claim.rate > 0.0 {
-                lost_by(&interval.gaps, claim, width, span, per_weight)
+                lost_by(&interval.gaps, claim, slot, span, per_weight)
             } else {
                 Wait::Resource.alone(per_weight)
             };
@@ -384,16 +401,20 @@ pub(in crate::sm) struct IssueOrder {
 }
 
 impl IssueOrder {
-    /// `claim` is new, at the end, which is `place`.
-    pub(in crate::sm) fn enter(&mut self, claim: &Claim, place: usize, key: u64) {
+    /// `claim` is new, at the end, which is `place`: which turn it has.
+    pub(in crate::sm) fn enter(&mut self, claim: &Claim, place: usize, key: u64) -> usize {
         let behind = self.all.iter().position(|other| other.key > key);
         let turn = Turn { key, place, asks: claim.asks() };
-        self.all.insert(behind.unwrap_or(self.all.len()), turn);
+        let number = behind.unwrap_or(self.all.len());
+        self.all.insert(number, turn);
+        number
     }
 
     /// The claim at `place` is taken out, those behind it move up.
     pub(in crate::sm) fn leave(&mut self, place: usize) {
-        self.all.retain(|turn| turn.place != place);
+        if let Some(at) = self.all.iter().position(|turn| turn.place == place) {
+            take(&mut self.all, at);
+        }
         for turn in &mut self.all {
             turn.place -= usize::from(turn.place > place);
         }
@@ -404,6 +425,13 @@ impl IssueOrder {
         let is_first = move |turn: &&Turn| Some(turn.place) == first;
         let before = first.and_then(|_| self.all.iter().find(is_first));
         before.into_iter().chain(self.all.iter().filter(move |turn| !is_first(turn))).copied()
+    }
+
+    /// Turns in order among which the first `served` lie that [`IssueOrder::behind`] gives.
+    fn reach(&self, served: usize, first: Option<usize>) -> usize {
+        let is_first = |turn: &Turn| Some(turn.place) == first;
+        let within = first.is_none() || self.all.iter().take(served).any(is_first);
+        served - usize::from(!within)
     }
 
     /// The places in order.
@@ -459,6 +487,10 @@ mod issue_intervals_tests {
 
     fn check(intervals: &mut IssueIntervals, first: Option<usize>) {
         intervals.share(&[1.0; RESOURCES], first, false);
+        compare(intervals, first);
+    }
+
+    fn compare(intervals: &IssueIntervals, first: Option<usize>) {
         let found: Vec<f32> = intervals.claims.iter().map(|claim| claim.rate).collect();
         let expected = plainly(intervals, first);
         let near = found.iter().zip(&expected).all(|(f, e)| (f - e).abs() < 1e-3);
@@ -492,16 +524,18 @@ mod issue_intervals_tests {
         #[test]
         fn a_kept_set_shares_as_one_that_is_computed_again(steps in steps()) {
             let mut intervals = IssueIntervals::new(Sharing::InOrder);
-            let mut ages = 0;
+            let mut first = None;
             for (number, step) in (0_u16..).zip(steps) {
                 match step {
                     Step::Enter { age, issue, unit, cycles } => {
                         let mut density = [0.0; RESOURCES];
                         (density[ISSUE], density[0]) = (issue, unit);
-                        ages += 40;
+                        let age = 100 * age + u64::from(number);
                         let kernel = u32::from(number % 2);
                         let running = Running { warp: number, kernel, left: cycles, gaps: [0.0; 3] };
-                        intervals.enter(running, Claim::new(density, ages + age), ages + age);
+                        if !intervals.enter(running, Claim::new(density, age), age) {
+                            compare(&intervals, first);
+                        }
                     }
                     Step::Remove(which) if !intervals.is_empty() => {
                         intervals.remove(which.index(intervals.claims.len()));
@@ -518,7 +552,8 @@ mod issue_intervals_tests {
                     }
                     _ => {}
                 }
-                let first = (!intervals.is_empty()).then_some(usize::from(number) % intervals.claims.len().max(1));
+                let claims = intervals.claims.len();
+                first = (claims > 0 && number % 3 > 0).then(|| usize::from(number) % claims);
                 check(&mut intervals, first);
                 let present: u32 = intervals.present.iter().map(|(_, number)| number).sum();
                 prop_assert_eq!(present as usize, intervals.claims.len());

@@ -63,7 +63,13 @@ impl SharedUnit {
 
 /// All of them; empty on machines whose schedulers each have every unit.
 #[derive(Debug)]
-pub(in crate::sm) struct SharedUnits(Vec<SharedUnit>);
+pub(in crate::sm) struct SharedUnits {
+    units: Vec<SharedUnit>,
+    /// Their places among the resources, one bit each.
+    places: u32,
+    /// By scheduler: the places of those that it uses.
+    used: Vec<u32>,
+}
 
 impl SharedUnits {
     /// The units of `machine` that are fewer than its schedulers.
@@ -76,25 +82,37 @@ impl SharedUnits {
             let wants = vec![0.0; to_usize(schedulers)];
             (count < schedulers).then_some(SharedUnit { place: unit.index(), whole, wants })
         };
-        Self(Unit::ALL.iter().filter_map(fewer).collect())
+        let units: Vec<SharedUnit> = Unit::ALL.iter().filter_map(fewer).collect();
+        let places = units.iter().fold(0, |places, unit| places | 1 << unit.place);
+        Self { units, places, used: vec![0; to_usize(schedulers)] }
     }
 
     /// True when the scheduler asks for one of them, or has done so until now.
     fn concern(&self, index: usize, scheduler: &Scheduler) -> bool {
-        self.0.iter().any(|unit| unit.wants[index] > 0.0 || scheduler.asks_for(unit.place))
+        (self.used[index] | scheduler.asks() & self.places) != 0
     }
 
     /// Shares the scheduler's units out among its intervals and notes what it uses.
     fn measure(&mut self, index: usize, scheduler: &mut Scheduler) {
         scheduler.share_out();
-        for unit in &mut self.0 {
-            if unit.wants[index] <= 0.0 && !scheduler.asks_for(unit.place) {
+        let concerned = self.used[index] | scheduler.asks();
+        for unit in &mut self.units {
+            if concerned >> unit.place & 1 == 0 {
                 continue;
             }
             let (used, most) = (scheduler.use_of(unit.place), scheduler.limit_of(unit.place));
             let held = most < unit.whole && used > most - SLACK;
-            unit.wants[index] = if held { f32::INFINITY } else { used };
+            let want = if held { f32::INFINITY } else { used };
+            unit.wants[index] = want;
+            let bit = 1 << unit.place;
+            self.used[index] = self.used[index] & !bit | if want > 0.0 { bit } else { 0 };
         }
+    }
+
+    /// Whether a scheduler uses a unit.
+    fn is_used(&self, unit: usize) -> bool {
+        let used = self.used.iter().fold(0, |all, used| all | used);
+        used >> self.units[unit].place & 1 == 1
     }
 }
 
@@ -180,7 +198,7 @@ impl IssueStage {
 
     /// Settles what has changed for a scheduler.
     pub(in crate::sm) fn settle(&mut self, index: usize, shared_state: &mut SharedState) {
-        if self.schedulers[index].is_stale() {
+        if self.schedulers[index].is_unshared() {
             self.divide_units(index, shared_state);
         }
         self.schedule_completion(index, shared_state);
@@ -207,7 +225,10 @@ impl IssueStage {
             return;
         }
         self.shared_units.measure(index, &mut self.schedulers[index]);
-        for unit in 0..self.shared_units.0.len() {
+        for unit in 0..self.shared_units.units.len() {
+            if !self.shared_units.is_used(unit) {
+                continue;
+            }
             for _ in 0..self.schedulers.len() {
                 if !self.limit_users(unit, index, shared_state) {
                     break;
@@ -219,13 +240,13 @@ impl IssueStage {
     /// Limits those that want more of a unit than is left for them; true when that
     /// changed what one of them uses. All but the one at `index` may be under way.
     fn limit_users(&mut self, unit: usize, index: usize, shared_state: &mut SharedState) -> bool {
-        if !self.shared_units.0[unit].is_short() {
+        if !self.shared_units.units[unit].is_short() {
             return false;
         }
         let mut changed = false;
-        let limit = self.shared_units.0[unit].limit();
+        let limit = self.shared_units.units[unit].limit();
         for user in 0..self.schedulers.len() {
-            let SharedUnit { place, ref wants, .. } = self.shared_units.0[unit];
+            let SharedUnit { place, ref wants, .. } = self.shared_units.units[unit];
             let scheduler = &mut self.schedulers[user];
             if wants[user] > limit && (scheduler.limit_of(place) - limit).abs() > SLACK {
                 changed = true;

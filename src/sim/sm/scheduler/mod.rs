@@ -34,6 +34,8 @@ pub(in crate::sm) const NEVER: Cycle = Cycle::MAX;
 pub(in crate::sm) struct Scheduler {
     policy: Box<dyn WarpScheduler>,
     capacity: PerResource,
+    /// Cycles that an issue slot takes at least.
+    slot: f32,
     /// Warps wait for each other, see [`contention`].
     contended: bool,
     /// The warps that it picks from, where these are not all.
@@ -47,9 +49,12 @@ pub(in crate::sm) struct Scheduler {
     since: Cycle,
     /// Up to when slot-cycles are booked.
     booked: Cycle,
-    /// The rates and the next completion are outdated.
+    /// The next completion is outdated.
     stale: bool,
+    /// The rates are outdated.
     unshared: bool,
+    /// The warp that goes before all others.
+    first: Option<u16>,
     /// Slot-cycles by cause, of each application that it has met.
     pub(in crate::sm) stalls: Vec<StallStack>,
     /// Of each application those slot-cycles of a busy resource that its full load/store queue
@@ -72,6 +77,7 @@ impl Scheduler {
                 .map(|places| ActiveSet::new(places, policy.oldest_enters())),
             intervals: IssueIntervals::new(policy.sharing()),
             policy,
+            slot: 1.0 / capacity[ISSUE],
             capacity,
             contended: false,
             l1: Vec::new(),
@@ -80,6 +86,7 @@ impl Scheduler {
             booked: 0,
             stale: false,
             unshared: false,
+            first: None,
             stalls: Vec::new(),
             blocked: Vec::new(),
             due: NEVER,
@@ -122,11 +129,11 @@ impl Scheduler {
         let span = span(self.booked, now);
         self.booked = now;
         if span > 0.0 && !(self.intervals.is_empty() && self.waiting.is_empty()) {
-            let width = self.capacity[ISSUE];
-            let lost = self.intervals.book(span, width, &self.waiting, &mut self.stalls, counts);
+            let slot = self.slot;
+            let lost = self.intervals.book(span, slot, &self.waiting, &mut self.stalls, counts);
             self.book_blocked(lost, counts);
             if let Some(losses) = &mut self.losses {
-                self.intervals.lose(span, width, lost, losses);
+                self.intervals.lose(span, slot, lost, losses);
             }
         }
     }
@@ -172,7 +179,7 @@ impl Scheduler {
         if !self.go_on(running, claim.conflicting(interval.conflicting())) {
             return;
         }
-        let slots = ahead * f64::from(issue / self.capacity[ISSUE]);
+        let slots = ahead * f64::from(issue * self.slot);
         rebook(&mut counts.stalls, slots);
         rebook(of(&mut self.stalls, counts.app), slots);
         if let Some(losses) = &mut self.losses {
@@ -213,8 +220,12 @@ impl Scheduler {
             l1: self.l1_of(running.warp, claim.age),
         };
         let key = self.policy.key(&ready);
-        self.intervals.enter(running, claim, key);
-        self.touch();
+        self.stale = true;
+        self.unshared |= self.intervals.enter(running, claim, key);
+        // One for which nothing is left changes what others have only by going first.
+        if !self.unshared {
+            self.unshared = self.policy.first(ReadyWarps(&self.intervals)) != self.first;
+        }
     }
 
     /// A warp waits for something that takes long, gives way to others because a unit is busy
@@ -236,13 +247,13 @@ impl Scheduler {
         out: &mut Vec<(u16, f64)>,
         counts: &mut [KernelCounts],
     ) {
-        let width = self.capacity[ISSUE];
+        let slot = self.slot;
         let (stalls, losses, before) = (&mut self.stalls, &mut self.losses, out.len());
         self.intervals.take_done(|interval, claim| {
             // A warp that no longer moves has done the rest at its own pace.
             let rate = if claim.rate > 0.0 { f64::from(claim.rate).max(DONE) } else { 1.0 };
             out.push((interval.warp, (-interval.left / rate).clamp(0.0, 1.0 - DONE)));
-            let slots = interval.left.max(-1.0) * f64::from(claim.density[ISSUE] / width);
+            let slots = interval.left.max(-1.0) * f64::from(claim.density[ISSUE] * slot);
             let counts = &mut counts[to_usize(interval.kernel)];
             rebook(&mut counts.stalls, slots);
             rebook(of(stalls, counts.app), slots);
@@ -262,13 +273,13 @@ impl Scheduler {
     }
 
     /// True when the rates hold no longer.
-    pub(in crate::sm) fn is_stale(&self) -> bool {
-        self.stale
+    pub(in crate::sm) fn is_unshared(&self) -> bool {
+        self.unshared
     }
 
-    /// True when an interval asks for the resource.
-    pub(in crate::sm) fn asks_for(&self, resource: usize) -> bool {
-        self.intervals.asks_for(resource)
+    /// The resources that the intervals ask for, one bit each.
+    pub(in crate::sm) fn asks(&self) -> u32 {
+        self.intervals.asks()
     }
 
     /// What the intervals use of a resource per cycle at their rates.
@@ -302,11 +313,11 @@ impl Scheduler {
         if !std::mem::take(&mut self.unshared) {
             return;
         }
-        let first = self.policy.first(ReadyWarps(&self.intervals));
+        self.first = self.policy.first(ReadyWarps(&self.intervals));
         if self.intervals.is_empty() {
             return;
         }
-        let first = first.and_then(|warp| self.intervals.place_of(warp));
+        let first = self.first.and_then(|warp| self.intervals.place_of(warp));
         if self.held && self.intervals.pace() < self.capacity[ISSUE] {
             return self.intervals.halt();
         }
