@@ -52,26 +52,35 @@ fn passes(nvcc: &Path, (sm, device): (&str, &str), source: &Path) {
     }
 }
 
+/// Programs where an order that is not fixed would show: atomics, several streams, graphs, host
+/// functions, grids that wait for each other, managed memory.
+const UNORDERED: [&str; 8] =
+    ["atomics", "bfs", "cooperative", "graphs", "managed", "queue", "streams", "warps"];
+
 #[test]
-fn every_program_passes_and_its_trace_is_the_same_twice_and_runs() {
+fn every_program_passes_and_its_trace_runs_and_is_the_same_twice() {
     let Some(nvcc) = toolkit() else { return };
-    sources().par_iter().for_each(|source| same_twice(&nvcc, source));
+    sources().par_iter().for_each(|source| runs_and_is_the_same(&nvcc, source));
 }
 
-fn same_twice(nvcc: &Path, source: &Path) {
+fn runs_and_is_the_same(nvcc: &Path, source: &Path) {
     let scratch = tempfile::tempdir().unwrap();
     let disassembler = nvcc.with_file_name("nvdisasm");
     let name = source.file_stem().unwrap().to_str().unwrap();
     let program = scratch.path().join(name);
     assert!(compile(nvcc, "80", source, &program), "{name}");
-    let stores = ["one", "two"].map(|run| scratch.path().join(format!("{run}.gpt")));
-    for store in &stores {
-        let said = trace(&disassembler, "a100", &program, store);
+    let traced = |run: &str| {
+        let store = scratch.path().join(run).with_extension("gpt");
+        let said = trace(&disassembler, "a100", &program, &store);
         assert!(said.contains(&format!("{name}: PASS")), "{name}: {said}");
+        store
+    };
+    let store = traced("one");
+    gpumodel(&["analyze", store.to_str().unwrap(), "--machine", "a100"]).code(0);
+    if UNORDERED.contains(&name) {
+        let [one, two] = [store, traced("two")].map(|store| std::fs::read(store).unwrap());
+        assert!(one == two, "{name}: two runs, two traces");
     }
-    gpumodel(&["analyze", stores[0].to_str().unwrap(), "--machine", "a100"]).code(0);
-    let [one, two] = stores.map(|store| std::fs::read(store).unwrap());
-    assert!(one == two, "{name}: two runs, two traces");
 }
 
 /// Programs with calls, variables of all kinds and textures.
