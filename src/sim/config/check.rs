@@ -157,6 +157,7 @@ fn largest(m: &Machine) -> Vec<String> {
         ("interconnect.flit_bytes", m.interconnect.flit_bytes, 4096),
         ("interconnect.header_bytes", m.interconnect.header_bytes, 4096),
         ("l2.accesses_per_cycle", m.l2.accesses_per_cycle, 1024),
+        ("l2.atomic_lanes", m.l2.atomic_lanes, 32),
         ("dram.channels", m.dram.channels, 1024),
     ];
     let mut wrong = Vec::new();

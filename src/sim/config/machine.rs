@@ -493,6 +493,10 @@ pub struct L2Spec {
     pub far_half_cycles: u32,
     /// Sector requests that a slice accepts per L2 cycle.
     pub accesses_per_cycle: u32,
+    /// Lanes of an atomic that change one word in one look-up of its slice; more of them take as
+    /// many look-ups. 0: all at once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub atomic_lanes: u32,
     /// Requests that wait in front of a slice.
     pub input_queue: u32,
     /// Requests between a slice and its channel.

@@ -433,6 +433,7 @@ mod tests {
             bytes: 0,
             sectors: 1,
             mask: 0,
+            more_turns: 0,
             sm,
             slice,
             kind: RequestKind::Read,

@@ -103,6 +103,7 @@ mod tests {
             bytes: 0,
             sectors: 1,
             mask: 0b1000,
+            more_turns: 0,
             sm,
             slice,
             kind: RequestKind::Read,

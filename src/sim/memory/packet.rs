@@ -81,6 +81,8 @@ pub(crate) struct Packet {
     pub(crate) sectors: u8,
     /// Where requests go by line: its sectors of the line, one bit each; else 0.
     pub(crate) mask: u8,
+    /// Look-ups of its slice beyond one for each of its sectors.
+    pub(crate) more_turns: u8,
     /// Its source: an SM, or after the last SM the page walkers, then the page copies.
     pub(crate) sm: u16,
     /// Its destination.
@@ -121,7 +123,10 @@ impl Packet {
         let inside = u64::from(self.mask.trailing_zeros()) * SECTOR_BYTES;
         let (address, virtual_address) =
             (self.address - inside + lower, self.virtual_address - inside + lower);
-        Self { mask, address, virtual_address, ..self }
+        // They are taken with its lowest sector.
+        let lowest = mask.trailing_zeros() == self.mask.trailing_zeros();
+        let more_turns = if lowest { self.more_turns } else { 0 };
+        Self { mask, address, virtual_address, more_turns, ..self }
     }
 }
 

@@ -170,12 +170,13 @@ impl Slice {
         };
         let taken = asked & !outcome.refused;
         self.is_stuck = taken == 0 && !self.tags.refusal_counts();
+        let turns = self.interval * more_turns(packet, taken);
         if taken != 0 {
-            self.free_at = start + self.interval * u64::from(taken.count_ones());
+            self.free_at = start + self.interval * u64::from(taken.count_ones()) + turns;
             counts.add(&counted, packet.sectors);
             self.counts.add(&counted, packet.sectors);
         }
-        Outcome { at: at + 1, ..outcome }
+        Outcome { at: ((start + turns) >> SHIFT) + 1, ..outcome }
     }
 
     /// Answers sectors of a request as hits whatever the array holds, which does not change:
@@ -190,13 +191,15 @@ impl Slice {
         let start = (now << SHIFT).max(self.free_at);
         let number = u64::from(asked.count_ones());
         self.is_stuck = false;
-        self.free_at = start + self.interval * number;
+        let turns = self.interval * more_turns(packet, asked);
+        self.free_at = start + self.interval * number + turns;
         let mut counted = CacheCounts::default();
         let writes = packet.kind.carries_data();
         *(if writes { &mut counted.write_hits } else { &mut counted.read_hits }) += number;
         counts.add(&counted, packet.sectors);
         self.counts.add(&counted, packet.sectors);
-        Outcome { answered: asked, at: (start >> SHIFT) + 1, ..Outcome::default() }
+        let at = ((start + turns) >> SHIFT) + 1;
+        Outcome { answered: asked, at, ..Outcome::default() }
     }
 
     fn read(&mut self, waiter: Waiter, packet: &Packet, counts: &mut CacheCounts) -> Outcome {
@@ -451,6 +454,14 @@ impl Slice {
         }
         self.tags.drop_write_backs(waiting);
     }
+}
+
+/// Look-ups beyond one for each of the sectors `taken` of a request: lanes of an atomic that share
+/// a word take turns where the word's home is, all with the lowest sector of the request.
+#[inline]
+fn more_turns(packet: &Packet, taken: u8) -> u64 {
+    let lowest = packet.mask == 0 || taken.trailing_zeros() == packet.mask.trailing_zeros();
+    if lowest && packet.leg != Leg::Far { u64::from(packet.more_turns) } else { 0 }
 }
 
 /// Sectors of one page of the set: a bit each.

@@ -181,6 +181,7 @@ fn packet(kind: RequestKind, address: u64, bytes: u32) -> Packet {
         bytes,
         sectors: 1,
         mask: 0,
+        more_turns: 0,
         sm: 0,
         slice: 0,
         kind,

@@ -365,6 +365,7 @@ impl Mmu {
             bytes: 0,
             sectors: 1,
             mask: 0,
+            more_turns: 0,
             sm: self.port,
             slice: context.memory_system.slice_of(address),
             kind: RequestKind::Read,

@@ -195,6 +195,7 @@ fn send(
         bytes: if kind == RequestKind::Write { u32::MAX } else { 0 },
         sectors: to_u8(memory.sector_bytes / to_u32(SECTOR_BYTES)),
         mask: 0,
+        more_turns: 0,
         sm: port,
         slice: memory.slice_of(address),
         kind,

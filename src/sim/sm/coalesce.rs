@@ -26,13 +26,15 @@ pub(crate) struct LineRequest {
     pub(crate) translated: bool,
     /// Touched bytes of each sector.
     pub(crate) bytes: [u32; 4],
+    /// Look-ups of its slice beyond the first that each sector takes.
+    pub(crate) more_turns: [u8; 4],
 }
 
 impl LineRequest {
     /// A request for all of a line.
     #[inline]
     fn whole(line: u64) -> Self {
-        Self { line, sectors: 0b1111, bytes: [u32::MAX; 4], translated: false }
+        Self { line, sectors: 0b1111, bytes: [u32::MAX; 4], ..Self::default() }
     }
 
     /// Byte addresses of the touched sectors.
@@ -51,14 +53,21 @@ impl LineRequest {
         let address = first + u64::from(sector) * SECTOR_BYTES;
         let bytes = self.bytes[to_usize(sector)];
         match reach {
-            Reach::Sector => SectorRequest { address, bytes, sectors: 1, mask: 1 << sector },
+            Reach::Sector => self.sectors_alike(address, bytes, 1 << sector),
             Reach::WholeLine => self.whole_line(left),
             Reach::Block { sectors, alike } => {
                 let block = u8::MAX >> (8 - sectors) << (sector & !(sectors - 1));
                 let mask = if alike { left & block & self.alike(bytes) } else { left & block };
-                SectorRequest { address, bytes, sectors: 1, mask }
+                self.sectors_alike(address, bytes, mask)
             }
         }
+    }
+
+    /// The request for the sectors `mask`, of each of which `bytes` are touched; `address` is the
+    /// lowest one's.
+    #[inline]
+    fn sectors_alike(&self, address: u64, bytes: u32, mask: u8) -> SectorRequest {
+        SectorRequest { address, bytes, sectors: 1, mask, more_turns: self.more_turns(mask) }
     }
 
     /// The request for what is touched of the whole line. Out of line: else all others would
@@ -67,7 +76,16 @@ impl LineRequest {
     fn whole_line(&self, left: u8) -> SectorRequest {
         let bytes = self.bytes.iter().rev().fold(0, |all, &part| all << 8 | words(part));
         let (address, sectors) = (self.line * LINE_BYTES, to_u8(left.count_ones()));
-        SectorRequest { address, bytes, sectors, mask: left }
+        SectorRequest { address, bytes, sectors, mask: left, more_turns: self.more_turns(left) }
+    }
+
+    /// Look-ups beyond the first of each of some sectors.
+    #[inline]
+    fn more_turns(&self, sectors: u8) -> u8 {
+        if self.more_turns == [0; 4] {
+            return 0;
+        }
+        (0..4).filter(|&sector| sectors >> sector & 1 == 1).map(|s| self.more_turns[s]).sum()
     }
 
     /// The sectors of which `bytes` are touched.
@@ -114,6 +132,8 @@ pub(crate) struct SectorRequest {
     pub(crate) sectors: u8,
     /// Their bits in [`LineRequest::sectors`].
     pub(crate) mask: u8,
+    /// Look-ups of their slice beyond one for each of them.
+    pub(crate) more_turns: u8,
 }
 
 impl SectorRequest {
@@ -150,6 +170,25 @@ pub(crate) fn coalesce(access: &Access, width: u64, out: &mut Vec<LineRequest>) 
     }
     for (_, address) in access.active() {
         touch_range(address, width, out);
+    }
+}
+
+/// Sets how many turns at their slices the `lines` of an atomic take, where `together` lanes
+/// change one word at once (not 0): each sector as many as its word with most lanes.
+pub(crate) fn take_turns(access: &Access, together: u32, lines: &mut [LineRequest]) {
+    let alike = access.mode != AddressMode::Stride || access.stride == 0;
+    if !alike || access.mask.count_ones() <= together {
+        return;
+    }
+    let mut words: Vec<u64> = access.active().map(|(_, address)| address).collect();
+    words.sort_unstable();
+    for lanes in words.chunk_by(|one, next| one == next) {
+        let more = (to_u32(lanes.len()) - 1) / together;
+        let sector = to_usize(lanes[0] % LINE_BYTES / SECTOR_BYTES);
+        let of_word = lines.iter_mut().find(|line| line.line == lanes[0] / LINE_BYTES);
+        if let Some(line) = of_word {
+            line.more_turns[sector] = line.more_turns[sector].max(to_u8(more));
+        }
     }
 }
 
@@ -371,7 +410,9 @@ pub(crate) fn interleave_local(
 
 #[cfg(test)]
 mod tests {
-    use super::{LineRequest, bank_passes, coalesce, interleave_local, return_cycles, to_u64};
+    use super::{
+        LineRequest, bank_passes, coalesce, interleave_local, return_cycles, take_turns, to_u64,
+    };
     use crate::config::{BankConflicts, SharedSpec};
     use gpumodel_core::isa::{Access, AddressMode};
 
@@ -398,6 +439,26 @@ mod tests {
         assert_eq!(out, [line]);
         coalesce(&strided(0x107c, -4), 4, &mut out);
         assert_eq!(out, [line]);
+    }
+
+    #[test]
+    fn lanes_of_one_word_take_turns_and_others_do_not() {
+        let turns = |access: &Access, together| {
+            let mut out = Vec::new();
+            coalesce(access, 4, &mut out);
+            take_turns(access, together, &mut out);
+            out.iter().map(|line| line.more_turns).collect::<Vec<_>>()
+        };
+        assert_eq!(turns(&strided(0x1020, 0), 16), [[0, 1, 0, 0]]);
+        assert_eq!(turns(&strided(0x1020, 0), 1), [[0, 31, 0, 0]]);
+        assert_eq!(turns(&strided(0x1000, 4), 1), [[0; 4]]);
+        // Word 0 has 3 lanes and word 1 two, in one sector; a word of another line has 27.
+        let mut lanes = [0x2060; 32];
+        lanes[..5].copy_from_slice(&[0x1000, 0x1000, 0x1000, 0x1004, 0x1004]);
+        let mut listed = Access::default();
+        listed.set(u32::MAX, &lanes);
+        assert_eq!(turns(&listed, 1), [[2, 0, 0, 0], [0, 0, 0, 26]]);
+        assert_eq!(turns(&listed, 2), [[1, 0, 0, 0], [0, 0, 0, 13]]);
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl ContextTransfers {
         // What is late is served when the unit is free.
         let issued = Cycle::MAX;
         let bytes = [u32::MAX; 4];
-        let moved = LineRequest { line, sectors: 0xf, translated: false, bytes };
+        let moved = LineRequest { line, sectors: 0xf, bytes, ..LineRequest::default() };
         lsu.move_lines(operation, ask, issued, |lines| lines.push(moved));
         warps.resident(warp).outstanding += 1;
         first.line += 1;

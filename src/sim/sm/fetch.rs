@@ -394,6 +394,7 @@ impl Fetch {
             bytes: 0,
             sectors: 1,
             mask: 0,
+            more_turns: 0,
             sm: self.sm,
             slice: shared_state.memory_system.slice_of(address),
             kind: if constant.is_some() { RequestKind::Constant } else { RequestKind::Code },

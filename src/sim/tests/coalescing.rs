@@ -60,13 +60,38 @@ fn an_atomic_sends_a_request_per_sector_however_many_lanes_share_a_word() {
 }
 
 #[test]
-fn lanes_that_change_one_word_take_the_time_of_one_lane() {
-    let resolved = named("v100", &[]);
-    let run = |mask| {
-        let change = memory("ATOMG.E.ADD.STRONG.GPU", Some(2), Some(2), |_, _, _| (0x1000, 0));
-        kernel_cycles(&Script::new(&resolved, &[change.masked(mask)], 8, 1, 32).run(&resolved))
-    };
-    assert_eq!(run(u32::MAX), run(1));
+fn lanes_that_change_one_word_take_turns_in_its_slice() {
+    // Lanes at once, of a GV100 and of Turing and Ampere cards for games; all on others.
+    for (machine, together) in [("v100", 16), ("rtx-2060", 1), ("rtx-3070", 1), ("gtx-1080", 32)] {
+        let resolved = named(machine, &[]);
+        let run = |lanes: u32, turns| {
+            let mask = u32::MAX >> (32 - lanes);
+            let change = memory("ATOMG.E.ADD.STRONG.GPU", Some(2), Some(2), |_, _, _| (0x1000, 0));
+            let script = Script::new(&resolved, &[change.masked(mask)], turns, 1, 32);
+            kernel_cycles(&script.run(&resolved))
+        };
+        // The first waits for its sector.
+        let each = |lanes| run(lanes, 12) - run(lanes, 4);
+        for lanes in [1_u32, 7, 16, 17, 32] {
+            let more = u64::from(lanes.div_ceil(together) - 1);
+            assert_eq!(each(lanes) - each(1), 8 * more, "{machine}: {lanes} lanes");
+        }
+    }
+}
+
+#[test]
+fn a_word_takes_as_many_additions_per_cycle_as_lanes_at_once() {
+    for (machine, rate) in [("v100", 16.0), ("rtx-2060", 1.0)] {
+        let resolved = named(machine, &[]);
+        let run = |turns| {
+            let change = [memory("RED.E.ADD.STRONG.GPU", None, Some(1), |_, _, _| (0x1000, 0))];
+            kernel_cycles(&Script::new(&resolved, &change, turns, 16, 128).run(&resolved))
+        };
+        let additions = f64::from(16 * 16 * 128);
+        #[allow(clippy::cast_precision_loss, reason = "a few thousand cycles")]
+        let found = additions / (run(32) - run(16)) as f64;
+        assert!((found / rate - 1.0).abs() < 0.02, "{machine}: {found} per cycle");
+    }
 }
 
 #[test]

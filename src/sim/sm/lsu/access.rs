@@ -16,7 +16,7 @@ use crate::memory::packet::RequestKind;
 use crate::sm::cluster::{ClusterLink, remote_lanes};
 use crate::sm::coalesce::{
     LINE_BYTES, LineRequest, bank_passes, coalesce, fewest_passes, interleave_local, return_cycles,
-    returns_packed, touch_in_order,
+    returns_packed, take_turns, touch_in_order,
 };
 use crate::sm::lsu::queue::Route;
 use crate::sm::warp::Warp;
@@ -40,6 +40,8 @@ pub(in crate::sm) struct AddressUnit {
     caches_global: bool,
     /// The machine has constant caches.
     caches_constants: bool,
+    /// See [`crate::config::L2Spec::atomic_lanes`].
+    atomic_lanes: u32,
     /// Warp slots of an SM.
     max_warps: u32,
     /// See [`crate::config::SmSpec::leaves_at_any_wait`].
@@ -71,6 +73,7 @@ impl AddressUnit {
             l1_by_word: machine.l1.data == L1Data::Word,
             caches_global: machine.l1.caches_global,
             caches_constants: machine.constant.is_some(),
+            atomic_lanes: machine.l2.atomic_lanes,
             max_warps: machine.sm.max_warps,
             leaves_at_any_wait: machine.sm.leaves_at_any_wait,
             accesses_null: machine.quirks.accesses_null,
@@ -137,7 +140,10 @@ impl AddressUnit {
             return Route::Constant;
         }
         let ask = request_kind(kind.effect);
-        let atomic = matches!(ask, RequestKind::Atomic | RequestKind::Reduction);
+        let atomic = ask.modifies();
+        if atomic && self.atomic_lanes > 0 {
+            take_turns(&self.access, self.atomic_lanes, lines);
+        }
         let uncached = *space != Space::Local && !self.caches_global;
         let direct = atomic || kind.bypasses_l1 || uncached;
         if direct { Route::Direct(ask) } else { Route::Cached(ask) }

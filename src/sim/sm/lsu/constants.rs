@@ -335,6 +335,7 @@ impl Constants {
                 bytes: 0,
                 sectors: 1,
                 mask: 0,
+                more_turns: 0,
                 sm: self.sm,
                 slice,
                 kind: RequestKind::Constant,

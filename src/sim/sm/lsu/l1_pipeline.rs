@@ -429,7 +429,7 @@ impl L1Pipeline {
         (kind, ready, fills_l1): (RequestKind, Cycle, bool),
         shared_state: &mut SharedState,
     ) {
-        let SectorRequest { address: asked, bytes, mask, .. } = request;
+        let SectorRequest { address: asked, bytes, mask, more_turns, .. } = request;
         self.in_flight += self.units(mask);
         let sectors = if fills_l1 { self.l1.sectors_at_once() } else { request.sectors };
         let address = shared_state.physical(asked);
@@ -443,6 +443,7 @@ impl L1Pipeline {
             bytes,
             sectors,
             mask: if self.by_line() { mask } else { 0 },
+            more_turns,
             sm: self.sm,
             slice,
             kind,
@@ -496,6 +497,7 @@ impl L1Pipeline {
                 bytes: leaving.bytes,
                 sectors: self.l1.written_sectors(leaving.bytes),
                 mask: if self.by_line() { self.l1.sector_bit(address) } else { 0 },
+                more_turns: 0,
                 sm: self.sm,
                 slice,
                 kind: RequestKind::WriteBack,

@@ -319,7 +319,8 @@ mod tests {
 
     #[test]
     fn pages_of_lines_that_are_served_are_not_looked_up_again() {
-        let line = |line| LineRequest { line, sectors: 0xf, translated: true, bytes: [0; 4] };
+        let line =
+            |line| LineRequest { line, sectors: 0xf, translated: true, ..LineRequest::default() };
         let lines = (0..5).map(line).collect();
         let mut entry = Entry::new(0, 0, Route::Cached(RequestKind::Read), lines, 0);
         (entry.place, entry.looked_up) = (2, 5);
