@@ -620,9 +620,10 @@ pub struct Quirks {
     /// Cycles from the issue of the buffer's last instruction, beyond the next
     /// one, until the refilled buffer issues again.
     pub refetch_cycles: u32,
-    /// Memory instructions in front of the load/store unit that together have all
-    /// operand collectors: then a scheduler issues nothing, unless its warps could
-    /// fill all of its slots; 0: collectors never limit.
+    /// Memory instructions in front of the load/store unit that together have all operand
+    /// collectors, of which schedulers have equal parts, as of the queue: one whose part is full
+    /// issues memory instructions alone, since these are given collectors before arithmetic; 0:
+    /// collectors never limit.
     pub collector_queue: u32,
     /// Only the registers that the trace lists carry dependencies: a wide load
     /// covers its first register alone.

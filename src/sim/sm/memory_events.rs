@@ -100,11 +100,14 @@ impl Sm {
         })
     }
 
-    /// Holds the schedulers while memory instructions have all operand collectors.
+    /// Holds the schedulers of which memory instructions have all operand collectors.
     #[inline]
     fn hold_issue(&mut self, shared_state: &mut SharedState) {
-        let held = self.lsu.queue.len() >= self.params.collectors;
-        self.warps.issue.hold(held, shared_state);
+        let Some(most) = self.params.collectors else { return };
+        for index in 0..self.warps.issue.schedulers.len() {
+            let held = self.lsu.queue.of_scheduler(index) >= most;
+            self.warps.issue.hold(index, held, shared_state);
+        }
     }
 
     /// The load/store unit may continue.

@@ -1,7 +1,6 @@
 //! What an SM needs of the machine beyond its parts.
 
 use gpumodel_core::isa::Unit;
-use gpumodel_core::units::to_usize;
 
 use crate::config::Machine;
 use crate::sm::scheduler::issue_interval::IssueInterval;
@@ -9,8 +8,9 @@ use crate::sm::scheduler::issue_interval::IssueInterval;
 /// Figures of the machine file, as the SM counts with them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Params {
-    /// See [`crate::config::Quirks::collector_queue`]; beyond reach where it is 0.
-    pub(super) collectors: usize,
+    /// What one scheduler has of [`crate::config::Quirks::collector_queue`]; `None`: collectors
+    /// never limit.
+    pub(super) collectors: Option<u32>,
     pub(super) lead: Lead,
     /// See [`crate::config::SmSpec::exit_cycles`].
     pub(super) exit_cycles: u64,
@@ -23,8 +23,8 @@ impl Params {
     pub(super) fn new(machine: &Machine) -> Self {
         Self {
             collectors: match machine.quirks.collector_queue {
-                0 => usize::MAX,
-                queue => to_usize(queue),
+                0 => None,
+                queue => Some(queue.div_ceil(machine.sm.schedulers.max(1))),
             },
             lead: Lead::new(machine),
             exit_cycles: u64::from(machine.sm.exit_cycles),

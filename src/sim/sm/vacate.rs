@@ -138,7 +138,7 @@ impl Sm {
                 None => Next::IssueInterval,
             },
             Blocked::Queue => {
-                self.lsu.queue.blocked.retain(|&blocked| blocked != warp);
+                self.lsu.queue.unblock(warp);
                 Next::Meet
             }
             Blocked::Fetch => {

@@ -96,6 +96,8 @@ pub(super) struct Warp {
     pub(super) interval_end: IntervalEnd,
     /// Cycles from the issue of the access that it meets to the interval's end.
     pub(super) lead: u32,
+    /// It had nothing else to issue before that access.
+    pub(super) only_access: bool,
     /// Operations in flight.
     pub(super) outstanding: u32,
     /// When the last of the finished operations was done.
@@ -152,6 +154,7 @@ impl Warp {
             waking: false,
             interval_end: IntervalEnd::More,
             lead: 0,
+            only_access: false,
             outstanding: 0,
             last_done: 0,
             arrived: 0,
@@ -337,6 +340,8 @@ impl Warp {
             }
             StepEnd::Access { instruction, slot } => {
                 counts.thread_instructions += self.stream.skip(step.slots - 1);
+                self.only_access = interval.slots == 1;
+                interval.is_access = self.only_access;
                 Some(IntervalEnd::Access { instruction, slot })
             }
         }

@@ -96,14 +96,21 @@ impl Sm {
                     self.issue_access(warp, instruction, slot, shared_state);
                     self.begin_interval(warp, ahead, shared_state);
                 } else {
-                    self.lsu.queue.blocked.push_back(warp);
-                    self.warps.block(warp, Blocked::Queue);
+                    self.await_queue(warp);
                 }
             }
             IntervalEnd::Stretch(end) => self.end_stretch(warp, end, ahead, shared_state),
             IntervalEnd::Missing(line) => self.await_code(warp, line, shared_state),
             IntervalEnd::Exit => self.exit(warp, shared_state),
         }
+    }
+
+    /// A warp waits for a place in the load/store queue. Where operand collectors limit, one that
+    /// had something else to issue could not do so while others had memory instructions.
+    fn await_queue(&mut self, warp: u16) {
+        let first = self.params.collectors.is_some() && self.warps.resident(warp).only_access;
+        self.lsu.queue.block(warp, first);
+        self.warps.block(warp, Blocked::Queue);
     }
 
     /// A place in the load/store queue has become free for a waiting warp.

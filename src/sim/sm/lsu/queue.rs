@@ -166,7 +166,7 @@ pub(in crate::sm) struct LsuQueue {
     queue: VecDeque<Entry>,
     /// By scheduler: its instructions in the queue.
     waiting: Vec<u32>,
-    /// See [`crate::config::L1Spec::scheduler_queue`].
+    /// See [`scheduler_limit`].
     scheduler_limit: u32,
     /// Instructions that were set aside and go before all others.
     pub(in crate::sm) returned: VecDeque<Entry>,
@@ -182,7 +182,9 @@ pub(in crate::sm) struct LsuQueue {
     /// It asks for nothing: memory channels are changing hands.
     pub(in crate::sm) resting: bool,
     /// Warps that wait for a place in the queue, oldest first.
-    pub(in crate::sm) blocked: VecDeque<u16>,
+    blocked: VecDeque<u16>,
+    /// Those that go before them: they had nothing else to issue first.
+    first: VecDeque<u16>,
     spare: Vec<Vec<LineRequest>>,
 }
 
@@ -193,7 +195,7 @@ impl LsuQueue {
         Self {
             queue: VecDeque::new(),
             waiting: vec![0; to_usize(machine.sm.schedulers)],
-            scheduler_limit: if l1.scheduler_queue == 0 { u32::MAX } else { l1.scheduler_queue },
+            scheduler_limit: scheduler_limit(machine),
             returned: VecDeque::new(),
             limit: to_usize(l1.queue.max(1)),
             returns_at: 0,
@@ -202,6 +204,7 @@ impl LsuQueue {
             stalled: None,
             resting: false,
             blocked: VecDeque::new(),
+            first: VecDeque::new(),
             spare: Vec::new(),
         }
     }
@@ -216,11 +219,28 @@ impl LsuQueue {
         self.has_room() && self.waiting[scheduler] < self.scheduler_limit
     }
 
-    /// The oldest warp that waits and may queue now; `scheduler_of` a warp.
+    /// Instructions of this scheduler that queue.
+    pub(in crate::sm) fn of_scheduler(&self, scheduler: usize) -> u32 {
+        self.waiting[scheduler]
+    }
+
+    /// Lets a warp wait for a place, before all those that are not `first`.
+    pub(in crate::sm) fn block(&mut self, warp: u16, first: bool) {
+        if first { &mut self.first } else { &mut self.blocked }.push_back(warp);
+    }
+
+    /// A warp no longer waits for a place.
+    pub(in crate::sm) fn unblock(&mut self, warp: u16) {
+        self.first.retain(|&other| other != warp);
+        self.blocked.retain(|&other| other != warp);
+    }
+
+    /// The warp that is next of those that wait and may queue now; `scheduler_of` a warp.
     pub(in crate::sm) fn admit(&mut self, scheduler_of: impl Fn(u16) -> usize) -> Option<u16> {
-        let takes = |warp: &u16| self.takes_from(scheduler_of(*warp));
-        let place = self.blocked.iter().position(takes)?;
-        self.blocked.remove(place)
+        let mut waiting = self.first.iter().chain(&self.blocked).copied();
+        let warp = waiting.find(|&warp| self.takes_from(scheduler_of(warp)))?;
+        self.unblock(warp);
+        Some(warp)
     }
 
     /// An empty list of lines, used before where possible.
@@ -281,14 +301,20 @@ impl LsuQueue {
         self.spare.push(lines);
     }
 
-    /// Instructions that wait.
-    pub(in crate::sm) fn len(&self) -> usize {
-        self.queue.len() + self.returned.len()
-    }
-
     /// True when nothing waits.
     pub(in crate::sm) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.returned.is_empty()
+    }
+}
+
+/// Instructions that one scheduler may queue: see [`crate::config::L1Spec::scheduler_queue`], or
+/// its part of the registers around the operand collectors and of these.
+fn scheduler_limit(machine: &Machine) -> u32 {
+    let (l1, schedulers) = (&machine.l1, machine.sm.schedulers.max(1));
+    match (l1.scheduler_queue, machine.quirks.collector_queue) {
+        (0, 0) => u32::MAX,
+        (0, _) => l1.queue.div_ceil(schedulers),
+        (limit, _) => limit,
     }
 }
 
@@ -308,13 +334,41 @@ mod tests {
         let places =
             (0..9).take_while(|_| queue.takes_from(0).then(|| queue.push(of(0))).is_some());
         assert_eq!(places.count(), 5, "the sixth waits");
-        queue.blocked.extend([4, 8, 5]);
+        [4, 8, 5].into_iter().for_each(|warp| queue.block(warp, false));
         let scheduler_of = |warp: u16| usize::from(warp % 4);
         assert_eq!(queue.admit(scheduler_of), Some(5), "another scheduler's warp");
         let head = queue.take().unwrap();
         assert_eq!(queue.admit(scheduler_of), Some(4));
         queue.put_back(head);
         assert_eq!(queue.admit(scheduler_of), None);
+    }
+
+    #[test]
+    fn warps_with_nothing_else_to_issue_queue_first_and_in_turn() {
+        let mut queue = LsuQueue::new(&crate::testkit::named("accelsim-qv100", &[]).machine);
+        for (warp, first) in [(0, false), (4, true), (8, false), (12, true), (16, true)] {
+            queue.block(warp, first);
+        }
+        queue.unblock(16);
+        let mut next = || queue.admit(|_| 0);
+        assert_eq!(
+            [next(), next(), next(), next(), next()].map(|warp| warp.unwrap_or(99)),
+            [4, 12, 0, 8, 99]
+        );
+    }
+
+    #[test]
+    fn schedulers_have_equal_parts_of_the_collectors_and_the_registers_around_them() {
+        // Eight generic collectors, and four registers on either side of them.
+        let mut queue = LsuQueue::new(&crate::testkit::named("accelsim-qv100", &[]).machine);
+        let route = Route::Shared { passes: 1, remote: false };
+        for _ in 0..4 {
+            assert!(queue.takes_from(2));
+            let entry = Entry::new(0, 0, route, Vec::new(), 0);
+            queue.push(Entry { scheduler: Some(2), ..entry });
+        }
+        assert!(!queue.takes_from(2) && queue.takes_from(3));
+        assert_eq!([2, 3].map(|scheduler| queue.of_scheduler(scheduler)), [4, 0]);
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub(in crate::sm) struct IssueInterval {
     pub(in crate::sm) demand: [u32; ISSUE],
     /// Cycles without issue, by cause.
     pub(in crate::sm) gaps: Gaps,
+    /// It is one memory instruction.
+    pub(in crate::sm) is_access: bool,
 }
 
 impl IssueInterval {
@@ -79,6 +81,8 @@ pub(in crate::sm) struct Running {
     pub(in crate::sm) left: f64,
     /// Shares of the interval's cycles alone without issue: fetch, registers, units.
     pub(in crate::sm) gaps: [f64; 3],
+    /// See [`IssueInterval::is_access`].
+    pub(in crate::sm) is_access: bool,
 }
 
 impl Running {
@@ -208,11 +212,6 @@ impl IssueIntervals {
         self.turns.places().next()
     }
 
-    /// What all of them would issue per cycle alone.
-    pub(in crate::sm) fn pace(&self) -> f32 {
-        self.claims.iter().map(Claim::pace).sum()
-    }
-
     /// The resources that they ask for, one bit each.
     pub(in crate::sm) fn asks(&self) -> u32 {
         self.used
@@ -236,6 +235,15 @@ impl IssueIntervals {
         self.starved = None;
         for place in self.moving.drain(..) {
             self.claims[place].rate = 0.0;
+        }
+    }
+
+    /// Lets the first that is a memory instruction move alone.
+    pub(in crate::sm) fn move_access(&mut self) {
+        self.halt();
+        if let Some(place) = self.running.iter().position(|running| running.is_access) {
+            self.claims[place].rate = 1.0;
+            self.moving.push(place);
         }
     }
 
@@ -505,7 +513,7 @@ mod issue_intervals_tests {
         let mut density = [0.0; RESOURCES];
         density[ISSUE] = 1.0;
         let come = |intervals: &mut IssueIntervals, warp: u16, left: f64| {
-            let running = Running { warp, kernel: 0, left, gaps: [0.0; 3] };
+            let running = Running { warp, kernel: 0, left, gaps: [0.0; 3], is_access: false };
             let age = 9 - u64::from(warp);
             intervals.enter(running, Claim::new(density, age), age);
             intervals.share(&[1.0; RESOURCES], None, false);
@@ -532,7 +540,7 @@ mod issue_intervals_tests {
                         (density[ISSUE], density[0]) = (issue, unit);
                         let age = 100 * age + u64::from(number);
                         let kernel = u32::from(number % 2);
-                        let running = Running { warp: number, kernel, left: cycles, gaps: [0.0; 3] };
+                        let running = Running { warp: number, kernel, left: cycles, gaps: [0.0; 3], is_access: false };
                         if !intervals.enter(running, Claim::new(density, age), age) {
                             compare(&intervals, first);
                         }

@@ -124,8 +124,6 @@ pub(in crate::sm) struct IssueStage {
     /// The schedulers' policy sees what the L1 does for warps.
     pub(in crate::sm) sees_l1: bool,
     shared_units: SharedUnits,
-    /// Memory instructions have all operand collectors.
-    held: bool,
 }
 
 impl IssueStage {
@@ -141,7 +139,6 @@ impl IssueStage {
             sees_l1: schedulers.iter().any(Scheduler::sees_l1),
             schedulers,
             shared_units: SharedUnits::new(machine),
-            held: false,
         }
     }
 
@@ -183,16 +180,13 @@ impl IssueStage {
         self.schedulers.iter().filter_map(|scheduler| scheduler.blocked.get(app.index())).sum()
     }
 
-    /// Holds the schedulers while memory instructions have all operand collectors.
+    /// Holds a scheduler while memory instructions have all of its operand collectors.
     #[inline]
-    pub(in crate::sm) fn hold(&mut self, held: bool, shared_state: &mut SharedState) {
-        if held != self.held {
-            self.held = held;
-            for index in 0..self.schedulers.len() {
-                self.advance(index, shared_state);
-                self.schedulers[index].hold(held);
-                self.settle(index, shared_state);
-            }
+    pub(in crate::sm) fn hold(&mut self, index: usize, held: bool, shared_state: &mut SharedState) {
+        if held != self.schedulers[index].is_held() {
+            self.advance(index, shared_state);
+            self.schedulers[index].hold(held);
+            self.settle(index, shared_state);
         }
     }
 

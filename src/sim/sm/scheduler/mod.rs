@@ -172,7 +172,8 @@ impl Scheduler {
         let gap = |n: u32| f64::from(n) / cycles;
         let gaps =
             [gap(interval.gaps.fetch), gap(interval.gaps.registers), gap(interval.gaps.units)];
-        let running = Running { warp, kernel, left: cycles - ahead, gaps };
+        let is_access = interval.is_access;
+        let running = Running { warp, kernel, left: cycles - ahead, gaps, is_access };
         #[allow(clippy::cast_possible_truncation, reason = "a small ratio")]
         let unevenness = (interval.unevenness / f64::from(interval.slots.max(1))) as f32;
         let claim = Claim::new(density, age).uneven(unevenness, interval.lasting);
@@ -300,9 +301,15 @@ impl Scheduler {
         }
     }
 
-    /// Memory instructions have all operand collectors, or no longer; the time of the
-    /// scheduler is the present. While they have, nothing issues, unless the warps
-    /// could fill every slot: then one of them has each collector that comes free.
+    /// See [`Scheduler::hold`].
+    pub(in crate::sm) fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// Memory instructions have all of its operand collectors, or no longer; the time of the
+    /// scheduler is the present. While they have, only memory instructions issue: GPGPU-Sim's
+    /// `opndcoll_rfu_t::allocate_cu` gives them each collector that comes free before integer
+    /// and matrix instructions.
     pub(in crate::sm) fn hold(&mut self, held: bool) {
         self.held = held;
         self.touch();
@@ -318,8 +325,8 @@ impl Scheduler {
             return;
         }
         let first = self.first.and_then(|warp| self.intervals.place_of(warp));
-        if self.held && self.intervals.pace() < self.capacity[ISSUE] {
-            return self.intervals.halt();
+        if self.held {
+            return self.intervals.move_access();
         }
         self.intervals.share(&self.capacity, first, self.contended);
     }
@@ -417,6 +424,30 @@ mod tests {
         scheduler.advance(9, &mut counts);
         scheduler.completed(&mut Vec::new(), &mut counts);
         assert_eq!(scheduler.settle(9), 10);
+    }
+
+    #[test]
+    fn a_scheduler_whose_collectors_are_full_issues_memory_instructions_alone() {
+        let mut scheduler = Scheduler::new(named(SchedulerPolicy::Lrr, 0), [1.0; RESOURCES]);
+        let mut counts = [KernelCounts::default()];
+        let arithmetic = IssueInterval { cycles: 2.0, slots: 2, ..IssueInterval::default() };
+        let access =
+            IssueInterval { cycles: 1.0, slots: 1, is_access: true, ..IssueInterval::default() };
+        for (warp, interval) in [&arithmetic, &access, &access].into_iter().enumerate() {
+            let warp = u16::try_from(warp).unwrap();
+            scheduler.start(warp, 0, u64::from(warp), interval, 0.0, &mut counts[0]);
+        }
+        scheduler.hold(true);
+        let mut done = Vec::new();
+        for cycle in 0..2 {
+            assert_eq!(scheduler.settle(cycle), cycle + 1, "one per cycle");
+            scheduler.advance(cycle + 1, &mut counts);
+            scheduler.completed(&mut done, &mut counts);
+        }
+        assert_eq!(done.iter().map(|&(warp, _)| warp).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(scheduler.settle(2), NEVER, "arithmetic waits for a collector");
+        scheduler.hold(false);
+        assert_eq!(scheduler.settle(9), 11);
     }
 
     /// Warps that the L1 served best go first, as cache-conscious schedulers have it.

@@ -135,7 +135,10 @@ mod tests {
     fn interval(warp: u16, age: u64) -> (Running, Claim) {
         let mut density = [0.0; RESOURCES];
         density[ISSUE] = 1.0;
-        (Running { warp, kernel: 0, left: 1.0, gaps: [0.0; 3] }, Claim::new(density, age))
+        (
+            Running { warp, kernel: 0, left: 1.0, gaps: [0.0; 3], is_access: false },
+            Claim::new(density, age),
+        )
     }
 
     /// The warps that enter one place after warp 0 has left it: warp 2, which is older than warp 1
