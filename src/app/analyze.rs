@@ -13,7 +13,7 @@ use gpumodel_report::results::{Analysis, MachineRecord, SCHEMA};
 use gpumodel_sim::config::Link;
 use gpumodel_trace::{Filter, Progress, Silent};
 
-use crate::corun::coruns;
+use crate::corun::{are_independent, with_coruns};
 use crate::memory::Memory;
 use crate::queue::{DEFAULT_SCHEMES, QueueFile, queues};
 use crate::record::notes::{self, Notes};
@@ -210,23 +210,33 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
         None => &[],
     };
     let together = together(request, queue.as_ref());
-    let phase = |number, what| watch.phase(Phase { number, of: together.iter().len() + 2, what });
+    let at_once = together.is_some() && queue.is_none() && are_independent(request);
+    let phases = if at_once { 2 } else { 2 + together.iter().len() };
+    let phase = |number, what: &str| watch.phase(Phase { number, of: phases, what });
     phase(1, CONVERTING_PHASE);
     let apps = open(request, (named, locations), watch)?;
-    phase(2, "each application alone");
-    let mut analysis = with_solo_runs(&ctx, request, &apps)?;
-    if let Some(what) = &together {
-        phase(3, what);
-    }
-    if request.sample.is_some() && (queue.is_some() || !request.schemes.is_empty()) {
+    let alone = || {
+        if at_once {
+            return with_solo_runs(&ctx, request, &apps);
+        }
+        let analysis = with_watched_solo_runs(&ctx, request, &apps);
+        together.iter().for_each(|what| phase(3, what));
+        analysis
+    };
+    let joint = together.iter().filter(|_| at_once).map(|what| format!(", and {what}"));
+    phase(2, &format!("each application alone{}", joint.collect::<String>()));
+    let mut analysis = if queue.is_some() || request.schemes.is_empty() {
+        alone()?
+    } else {
+        with_coruns(&ctx, request, &apps, (alone, at_once))?
+    };
+    if request.sample.is_some() && together.is_some() {
         analysis.notes.push(String::from("co-runs are not sampled: every CTA of them ran"));
     }
     if let Some((file, schemes)) = &queue {
         queues(&ctx, file, (schemes, &request.cache), &apps, &mut analysis)?;
         let published = PublishedSlowdowns::load(&models)?;
         analysis.interference.iter_mut().for_each(|record| published.add_to(record));
-    } else if !request.schemes.is_empty() {
-        analysis.coruns = coruns(&ctx, request, &apps, &analysis.solo)?;
     }
     note_passed(&mut analysis);
     Ok(analysis)
@@ -263,9 +273,17 @@ pub(super) fn analyze_in(
     request: &AnalyzeRequest,
     apps: &[App],
 ) -> Result<Analysis, RunError> {
-    let mut analysis = with_solo_runs(ctx, request, apps)?;
-    analysis.coruns = coruns(ctx, request, apps, &analysis.solo)?;
-    Ok(analysis)
+    with_coruns(ctx, request, apps, (|| with_watched_solo_runs(ctx, request, apps), false))
+}
+
+/// An analysis with the record of each solo run, whose progress begins here.
+fn with_watched_solo_runs(
+    ctx: &RunContext<'_>,
+    request: &AnalyzeRequest,
+    apps: &[App],
+) -> Result<Analysis, RunError> {
+    ctx.watch.running().begin(apps.iter().map(|app| ctx.selected_instructions(app)).sum());
+    with_solo_runs(ctx, request, apps)
 }
 
 /// An analysis with the record of each solo run.
@@ -278,7 +296,6 @@ fn with_solo_runs(
     let mut notes = Notes::default();
     notes.of_request(request);
     notes.of_window(request, &ctx.resolved.machine);
-    ctx.watch.running().begin(apps.iter().map(|app| ctx.selected_instructions(app)).sum());
     let rows: Vec<Result<_, RunError>> = apps
         .par_iter()
         // One by one: they take between milliseconds and minutes.

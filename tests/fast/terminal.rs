@@ -53,7 +53,10 @@ fn bars_say_which_phase_of_how_many_runs() {
     let place = Place::new();
     let words = "analyze m s -m warped-slicer --scheme even";
     let Some(text) = shown(&place, words, &[]) else { return };
-    assert!(text.contains("phase 1 of 3 converting ") && text.contains("phase 2 of 3 running "));
+    assert!(text.contains("phase 1 of 2 converting ") && text.contains("phase 2 of 2 running "));
+    let targets = format!("{words} --until targets --window 1000");
+    let text = shown(&place, &targets, &[]).unwrap();
+    assert!(text.contains("phase 2 of 3 running "), "{text:?}");
     assert!(text.contains("phase 3 of 3 running "), "{text:?}");
     assert!(!text.contains("0/0 "), "a bar has a length before it is shown: {text:?}");
     let quiet = shown(&place, &format!("-q {words}"), &[]).unwrap();

@@ -14,13 +14,14 @@ use gpumodel_core::contract::{LawBroken, Probe, ProbeResult};
 use gpumodel_core::units::Cycle;
 use gpumodel_feed::{Mix, StoreFeed};
 use gpumodel_policy::Scheme;
-use gpumodel_report::results::{AppRecord, CoRun};
+use gpumodel_report::results::{Analysis, AppRecord, CoRun};
+use gpumodel_sim::Outcome;
 
 use crate::run_context::facts;
 use crate::scheme::{SchemeLabel, parse_scheme};
 use crate::solo::SoloBaseline;
 use crate::{AnalyzeRequest, App, RunContext, RunError};
-use runner::{Expected, MixRunner};
+use runner::{Decision, Expected, MixRunner};
 
 /// A scheme with its probes.
 struct PreparedScheme {
@@ -29,49 +30,102 @@ struct PreparedScheme {
     probes: Vec<Probe>,
 }
 
-/// Runs `apps` together under each scheme of the request, in parallel on all threads. The
+/// What a scheme did: its name, its run, and what it decided.
+type SchemeRun = (SchemeLabel, Outcome, Vec<Decision>);
+
+/// Whether co-runs may begin before it is known how long the applications take alone.
+pub(crate) fn are_independent(request: &AnalyzeRequest) -> bool {
+    request.until.when != EndWhen::Targets
+}
+
+/// Adds to the analysis that `alone` gives the runs of `apps` together under each scheme of the
+/// request, in parallel on all threads: `at_once` with it, where these do not depend on it. The
 /// rows are in the order of the schemes.
-pub(crate) fn coruns(
+pub(crate) fn with_coruns(
     ctx: &RunContext<'_>,
     request: &AnalyzeRequest,
     apps: &[App],
-    solo: &[AppRecord],
-) -> Result<Vec<CoRun>, RunError> {
+    (alone, at_once): (impl FnOnce() -> Result<Analysis, RunError> + Send, bool),
+) -> Result<Analysis, RunError> {
     let feeds = apps.iter().map(|app| {
         let store = StoreFeed::new(&app.store, |k| ctx.chooses(app, k), ctx.resolved);
         store.map_err(RunError::from)
     });
     let feeds: Vec<StoreFeed<'_>> = feeds.collect::<Result<_, _>>()?;
-    let baselines = baselines(ctx, request, apps, &feeds, solo)?;
-    let targeted = request.until.when == EndWhen::Targets;
-    if targeted {
-        check_targets(ctx, request, apps, &baselines)?;
+    let runner = |targets, expected| mix_runner(ctx, request, (apps, &feeds), targets, expected);
+    let none = vec![None; apps.len()];
+    if at_once && are_independent(request) {
+        let instructions = apps.iter().map(|app| ctx.selected_instructions(app));
+        let expected = Expected::of_traces(instructions.clone(), request.until);
+        let runner = runner(none, expected)?;
+        let prepared = prepare(&runner, request)?;
+        ctx.watch.running().begin_about(instructions.sum::<u64>() + whole(&runner, &prepared));
+        let (alone, runs) = rayon::join(alone, || run_schemes(&runner, prepared));
+        let (mut analysis, runs) = (alone?, runs?);
+        let baselines = baselines(ctx, request, apps, &feeds, &analysis.solo)?;
+        analysis.coruns = records(&runner, &runs, &baselines);
+        return Ok(analysis);
     }
-    let arrivals = request.arrivals(apps)?;
-    let named = apps.iter().zip(&feeds).zip(arrivals);
-    let named: Vec<_> = named.map(|((app, feed), at)| (app.name.as_str(), feed, at)).collect();
-    let facts = facts(ctx, &named);
-    let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
-    let target = |baseline: &SoloBaseline| baseline.target.filter(|_| targeted);
-    let targets: Vec<Option<f64>> = baselines.iter().map(target).collect();
-    let (names, until) = (names.join(" + "), request.until);
-    let expected = Some(Expected::new(solo, until, targets.clone()));
-    let mix = Mix::new(feeds.iter().collect());
-    let runner = MixRunner { ctx, names, mix, facts, until, targets, expected };
+    let mut analysis = alone()?;
+    let baselines = baselines(ctx, request, apps, &feeds, &analysis.solo)?;
+    let mut targets = none;
+    if !are_independent(request) {
+        check_targets(ctx, request, apps, &baselines)?;
+        targets = baselines.iter().map(|baseline| baseline.target).collect();
+    }
+    let expected = Expected::new(&analysis.solo, request.until, targets.clone());
+    let runner = runner(targets, expected)?;
     let prepared = prepare(&runner, request)?;
-    let results = probe_results(&runner, &prepared)?;
-    let runs: Vec<Result<CoRun, RunError>> = prepared
+    ctx.watch.running().begin_about(whole(&runner, &prepared));
+    let runs = run_schemes(&runner, prepared)?;
+    analysis.coruns = records(&runner, &runs, &baselines);
+    Ok(analysis)
+}
+
+/// Applications ready to run together; each with a target stops there.
+fn mix_runner<'a>(
+    ctx: &'a RunContext<'a>,
+    request: &AnalyzeRequest,
+    (apps, feeds): (&[App], &'a [StoreFeed<'a>]),
+    targets: Vec<Option<f64>>,
+    expected: Expected,
+) -> Result<MixRunner<'a>, RunError> {
+    let arrivals = request.arrivals(apps)?;
+    let named = apps.iter().zip(feeds).zip(arrivals);
+    let named: Vec<_> = named.map(|((app, feed), at)| (app.name.as_str(), feed, at)).collect();
+    let names: Vec<&str> = apps.iter().map(|app| app.name.as_str()).collect();
+    let (names, facts) = (names.join(" + "), facts(ctx, &named));
+    let mix = Mix::new(feeds.iter().collect());
+    let (until, expected) = (request.until, Some(expected));
+    Ok(MixRunner { ctx, names, mix, facts, until, targets, expected })
+}
+
+/// Runs the probes of all schemes, then the schemes.
+fn run_schemes(
+    runner: &MixRunner<'_>,
+    prepared: Vec<PreparedScheme>,
+) -> Result<Vec<SchemeRun>, RunError> {
+    let results = probe_results(runner, &prepared)?;
+    let runs: Vec<Result<SchemeRun, RunError>> = prepared
         .into_par_iter()
         .zip(results)
         .with_max_len(1)
         .map(|(PreparedScheme { chosen, mut scheme, .. }, results)| {
             let (outcome, decisions) =
                 runner.run_scheme(&chosen.name, scheme.as_mut(), &results)?;
-            let scheme = (chosen.name.as_str(), chosen.parameters);
-            Ok(runner.record(scheme, (&outcome, &decisions), &baselines))
+            Ok((chosen, outcome, decisions))
         })
         .collect();
     runs.into_iter().collect()
+}
+
+/// The records of runs under schemes.
+fn records(runner: &MixRunner<'_>, runs: &[SchemeRun], baselines: &[SoloBaseline]) -> Vec<CoRun> {
+    let record = |(chosen, outcome, decisions): &SchemeRun| {
+        let scheme = (chosen.name.as_str(), chosen.parameters.clone());
+        runner.record(scheme, (outcome, decisions), baselines)
+    };
+    runs.iter().map(record).collect()
 }
 
 /// The part of each solo run that the co-runs are compared with.
@@ -132,12 +186,9 @@ fn prepare(
     request.schemes.iter().map(prepare).collect()
 }
 
-/// Runs the probes of all schemes, equal ones once; probes that race do so within their
-/// scheme. The progress of these and of the runs after them begins here.
-fn probe_results(
-    runner: &MixRunner<'_>,
-    prepared: &[PreparedScheme],
-) -> Result<Vec<Vec<ProbeResult>>, RunError> {
+/// The probes of all schemes, equal ones once, with the scheme that asks first for each; by scheme
+/// the places of its probes among them. Probes that race do so within their scheme.
+fn asked(prepared: &[PreparedScheme]) -> (Vec<(usize, &Probe)>, Vec<Vec<usize>>) {
     let mut asked: Vec<(usize, &Probe)> = Vec::new();
     let mut indices: Vec<Vec<usize>> = Vec::new();
     for (number, scheme) in prepared.iter().enumerate() {
@@ -152,10 +203,23 @@ fn probe_results(
         }
         indices.push(own);
     }
+    (asked, indices)
+}
+
+/// Warp instructions that are expected of all probes and schemes.
+fn whole(runner: &MixRunner<'_>, prepared: &[PreparedScheme]) -> u64 {
+    let (asked, _) = asked(prepared);
     let probes = asked.iter().map(|(_, probe)| runner.expects(|expected| expected.probe(probe)));
     let runs = prepared.iter().map(|_| runner.expects(Expected::run));
-    let whole = probes.chain(runs).flatten().fold(0, u64::saturating_add);
-    runner.ctx.watch.running().begin_about(whole);
+    probes.chain(runs).flatten().fold(0, u64::saturating_add)
+}
+
+/// Runs the probes of all schemes.
+fn probe_results(
+    runner: &MixRunner<'_>,
+    prepared: &[PreparedScheme],
+) -> Result<Vec<Vec<ProbeResult>>, RunError> {
+    let (asked, indices) = asked(prepared);
     let best: Vec<AtomicU64> = prepared.iter().map(|_| AtomicU64::new(Cycle::MAX)).collect();
     let results: Vec<Result<ProbeResult, RunError>> = asked
         .par_iter()

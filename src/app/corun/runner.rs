@@ -296,6 +296,12 @@ impl Expected {
         Self { alone: solo.iter().map(alone).collect(), until, targets }
     }
 
+    /// From the warp instructions of the traces, before it is known how long they take.
+    pub(super) fn of_traces(instructions: impl Iterator<Item = u64>, until: Ending) -> Self {
+        let alone: Vec<(f64, f64)> = instructions.map(|whole| (whole as f64, 1.0)).collect();
+        Self { targets: vec![None; alone.len()], alone, until }
+    }
+
     /// Warp instructions of all applications under a scheme.
     pub(super) fn run(&self) -> u64 {
         self.of(0..self.alone.len(), self.until.cycles)
