@@ -620,10 +620,9 @@ pub struct Quirks {
     /// Cycles from the issue of the buffer's last instruction, beyond the next
     /// one, until the refilled buffer issues again.
     pub refetch_cycles: u32,
-    /// Memory instructions in front of the load/store unit that together have all operand
-    /// collectors, of which schedulers have equal parts, as of the queue: one whose part is full
-    /// issues memory instructions alone, since these are given collectors before arithmetic; 0:
-    /// collectors never limit.
+    /// Memory instructions that fill all operand collectors. Each scheduler has an equal part of
+    /// them and of the load/store queue, as with `-gpgpu_sub_core_model 1`. A scheduler whose part
+    /// is full issues memory instructions only. 0: collectors never limit.
     pub collector_queue: u32,
     /// Only the registers that the trace lists carry dependencies: a wide load
     /// covers its first register alone.

@@ -170,13 +170,17 @@ impl Slice {
         };
         let taken = asked & !outcome.refused;
         self.is_stuck = taken == 0 && !self.tags.refusal_counts();
-        let turns = self.interval * more_turns(packet, taken);
+        // A word changes where its home is.
+        let more = if packet.leg == Leg::Far { 0 } else { more_turns(packet, taken) };
+        let turns = self.interval * more;
         if taken != 0 {
             self.free_at = start + self.interval * u64::from(taken.count_ones()) + turns;
             counts.add(&counted, packet.sectors);
             self.counts.add(&counted, packet.sectors);
         }
-        Outcome { at: ((start + turns) >> SHIFT) + 1, ..outcome }
+        // What is fetched for a word leaves before the word changes.
+        let end = if outcome.answered == 0 { start } else { start + turns };
+        Outcome { at: (end >> SHIFT) + 1, ..outcome }
     }
 
     /// Answers sectors of a request as hits whatever the array holds, which does not change:
@@ -457,11 +461,11 @@ impl Slice {
 }
 
 /// Look-ups beyond one for each of the sectors `taken` of a request: lanes of an atomic that share
-/// a word take turns where the word's home is, all with the lowest sector of the request.
+/// a word take turns, all with the lowest sector of the request.
 #[inline]
 fn more_turns(packet: &Packet, taken: u8) -> u64 {
     let lowest = packet.mask == 0 || taken.trailing_zeros() == packet.mask.trailing_zeros();
-    if lowest && packet.leg != Leg::Far { u64::from(packet.more_turns) } else { 0 }
+    if taken != 0 && lowest { u64::from(packet.more_turns) } else { 0 }
 }
 
 /// Sectors of one page of the set: a bit each.

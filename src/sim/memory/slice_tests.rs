@@ -325,3 +325,21 @@ fn a_copy_stays_until_a_store_of_the_other_half_or_an_atomic_ends_it() {
     assert_eq!(found(&mut slice, RequestKind::Reduction), (0, 0));
     assert_eq!(found(&mut slice, RequestKind::Read), (0, 0));
 }
+
+#[test]
+fn lanes_of_one_word_hold_the_slice_once_and_answers_wait_for_them() {
+    let plain = Models::builtin().machine("rtx-2060", &[]).unwrap().machine;
+    let mut slice = Slice::new(&plain, &whole(), 32);
+    let atomic = Packet { mask: 0b0110, more_turns: 31, ..packet(RequestKind::Atomic, 0x1020, 0) };
+    let mut counts = CacheCounts::default();
+    // Misses: both sectors are fetched at once, the slice is busy for 33 look-ups.
+    let missed = slice.serve(0, &atomic, 0b0110, 100, &mut counts);
+    assert_eq!((missed.fetched, missed.at), (0b0110, 101));
+    let other = packet(RequestKind::Read, 0x2000, 0);
+    assert_eq!(slice.serve(1, &other, slice.sectors_of(&other), 100, &mut counts).at, 134);
+    // Its second sector takes a turn alone, as its first one took those of the word.
+    assert_eq!((atomic.part(0b0100).more_turns, atomic.part(0b0010).more_turns), (0, 31));
+    let answered = slice.pass(&atomic, 0b0110, 200, &mut counts);
+    assert_eq!(answered.at, 232, "the word's lanes come one after the other");
+    assert_eq!(slice.pass(&other, 1, 200, &mut counts).at, 234);
+}

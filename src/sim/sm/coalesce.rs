@@ -180,7 +180,13 @@ pub(crate) fn take_turns(access: &Access, together: u32, lines: &mut [LineReques
     if !alike || access.mask.count_ones() <= together {
         return;
     }
-    let mut words: Vec<u64> = access.active().map(|(_, address)| address).collect();
+    let mut words = [0; 32];
+    let mut count = 0;
+    for (word, (_, address)) in words.iter_mut().zip(access.active()) {
+        *word = address;
+        count += 1;
+    }
+    let words = &mut words[..count];
     words.sort_unstable();
     for lanes in words.chunk_by(|one, next| one == next) {
         let more = (to_u32(lanes.len()) - 1) / together;

@@ -122,7 +122,10 @@ impl Sm {
         match served {
             Served::Nothing => return,
             Served::Part => {}
-            Served::Aside => self.admit_blocked(shared_state),
+            Served::Aside => {
+                self.admit_blocked(shared_state);
+                self.hold_issue(shared_state);
+            }
             Served::Whole(number) => {
                 if let Some(operation) = self.lsu.end_if_done(number) {
                     self.end_operation(&operation, shared_state);

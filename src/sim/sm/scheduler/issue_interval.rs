@@ -116,8 +116,8 @@ pub(in crate::sm) struct IssueIntervals {
     present: Vec<(u32, u32)>,
     /// Some may have nothing left to do, whether they move or not.
     some_done: bool,
-    /// Of turns in order that nothing is left for: the place of the first; `None` where something
-    /// is left, or what each has depends on all.
+    /// The first turn for which no issue slot is left; `None` where some is left, or what each
+    /// has depends on all.
     starved: Option<usize>,
     /// Room for sharing out, and for places.
     order: Vec<usize>,
@@ -153,13 +153,13 @@ impl IssueIntervals {
     pub(in crate::sm) fn enter(&mut self, running: Running, mut claim: Claim, key: u64) -> bool {
         claim.rate = 0.0;
         let turn = self.turns.enter(&claim, self.claims.len(), key);
-        let counts = self.starved.is_none_or(|starved| turn < starved);
+        let shares_again = self.starved.is_none_or(|starved| turn < starved);
         self.count(&claim, running.kernel, 1);
         self.some_done |= running.left <= DONE;
         self.warps.push(running.warp);
         self.running.push(running);
         self.claims.push(claim);
-        counts
+        shares_again
     }
 
     /// Takes out the interval at a place; those behind it move up.
@@ -313,17 +313,17 @@ impl IssueIntervals {
         self.order = order;
     }
 
-    /// Books the slot-cycles of a span, with those of `waiting` warps. `slot` is the cycles that
-    /// an issue slot takes at least. Gives what a warp that does not move loses.
+    /// Books the slot-cycles of a span, with those of `waiting` warps. `slot_cycles` are those
+    /// that an issue slot takes at least. Gives what a warp that does not move loses.
     pub(in crate::sm) fn book(
         &self,
         span: f64,
-        slot: f32,
+        slot_cycles: f32,
         waiting: &[Waiting],
         stalls: &mut Vec<StallStack>,
         counts: &mut [KernelCounts],
     ) -> f64 {
-        let share = |claim: &Claim| f64::from(claim.rate * claim.density[ISSUE] * slot);
+        let share = |claim: &Claim| f64::from(claim.rate * claim.density[ISSUE] * slot_cycles);
         let issued: f64 = self.moving().map(|(_, claim)| share(claim)).sum();
         let warps = waiting.iter().map(|w| w.warps()).sum::<u32>()
             + gpumodel_core::units::to_u32(self.claims.len());
@@ -333,7 +333,7 @@ impl IssueIntervals {
         let mut tally = Tally::default();
         for (interval, claim) in self.moving() {
             tally.turn_to(interval.kernel, stalls, counts);
-            tally.add(&lost_by(&interval.gaps, claim, slot, span, per_weight));
+            tally.add(&lost_by(&interval.gaps, claim, slot_cycles, span, per_weight));
         }
         for &(kernel, number) in &self.present {
             let move_on = self.moving().filter(|(interval, _)| interval.kernel == kernel).count();
@@ -356,14 +356,14 @@ impl IssueIntervals {
     pub(in crate::sm) fn lose(
         &self,
         span: f64,
-        slot: f32,
+        slot_cycles: f32,
         per_weight: f64,
         losses: &mut WarpLosses,
     ) {
         losses.pass(per_weight);
         for (interval, claim) in self.running.iter().zip(&self.claims) {
             let lost = if claim.rate > 0.0 {
-                lost_by(&interval.gaps, claim, slot, span, per_weight)
+                lost_by(&interval.gaps, claim, slot_cycles, span, per_weight)
             } else {
                 Wait::Resource.alone(per_weight)
             };
@@ -435,7 +435,8 @@ impl IssueOrder {
         before.into_iter().chain(self.all.iter().filter(move |turn| !is_first(turn))).copied()
     }
 
-    /// Turns in order among which the first `served` lie that [`IssueOrder::behind`] gives.
+    /// The number of the turn, in order, behind the first `served` that [`IssueOrder::behind`]
+    /// gives.
     fn reach(&self, served: usize, first: Option<usize>) -> usize {
         let is_first = |turn: &Turn| Some(turn.place) == first;
         let within = first.is_none() || self.all.iter().take(served).any(is_first);

@@ -35,7 +35,7 @@ pub(in crate::sm) struct Scheduler {
     policy: Box<dyn WarpScheduler>,
     capacity: PerResource,
     /// Cycles that an issue slot takes at least.
-    slot: f32,
+    slot_cycles: f32,
     /// Warps wait for each other, see [`contention`].
     contended: bool,
     /// The warps that it picks from, where these are not all.
@@ -77,7 +77,7 @@ impl Scheduler {
                 .map(|places| ActiveSet::new(places, policy.oldest_enters())),
             intervals: IssueIntervals::new(policy.sharing()),
             policy,
-            slot: 1.0 / capacity[ISSUE],
+            slot_cycles: 1.0 / capacity[ISSUE],
             capacity,
             contended: false,
             l1: Vec::new(),
@@ -129,11 +129,12 @@ impl Scheduler {
         let span = span(self.booked, now);
         self.booked = now;
         if span > 0.0 && !(self.intervals.is_empty() && self.waiting.is_empty()) {
-            let slot = self.slot;
-            let lost = self.intervals.book(span, slot, &self.waiting, &mut self.stalls, counts);
+            let slot_cycles = self.slot_cycles;
+            let lost =
+                self.intervals.book(span, slot_cycles, &self.waiting, &mut self.stalls, counts);
             self.book_blocked(lost, counts);
             if let Some(losses) = &mut self.losses {
-                self.intervals.lose(span, slot, lost, losses);
+                self.intervals.lose(span, slot_cycles, lost, losses);
             }
         }
     }
@@ -180,7 +181,7 @@ impl Scheduler {
         if !self.go_on(running, claim.conflicting(interval.conflicting())) {
             return;
         }
-        let slots = ahead * f64::from(issue * self.slot);
+        let slots = ahead * f64::from(issue * self.slot_cycles);
         rebook(&mut counts.stalls, slots);
         rebook(of(&mut self.stalls, counts.app), slots);
         if let Some(losses) = &mut self.losses {
@@ -248,13 +249,13 @@ impl Scheduler {
         out: &mut Vec<(u16, f64)>,
         counts: &mut [KernelCounts],
     ) {
-        let slot = self.slot;
+        let slot_cycles = self.slot_cycles;
         let (stalls, losses, before) = (&mut self.stalls, &mut self.losses, out.len());
         self.intervals.take_done(|interval, claim| {
             // A warp that no longer moves has done the rest at its own pace.
             let rate = if claim.rate > 0.0 { f64::from(claim.rate).max(DONE) } else { 1.0 };
             out.push((interval.warp, (-interval.left / rate).clamp(0.0, 1.0 - DONE)));
-            let slots = interval.left.max(-1.0) * f64::from(claim.density[ISSUE] * slot);
+            let slots = interval.left.max(-1.0) * f64::from(claim.density[ISSUE] * slot_cycles);
             let counts = &mut counts[to_usize(interval.kernel)];
             rebook(&mut counts.stalls, slots);
             rebook(of(stalls, counts.app), slots);
@@ -309,7 +310,7 @@ impl Scheduler {
     /// Memory instructions have all of its operand collectors, or no longer; the time of the
     /// scheduler is the present. While they have, only memory instructions issue: GPGPU-Sim's
     /// `opndcoll_rfu_t::allocate_cu` gives them each collector that comes free before integer
-    /// and matrix instructions.
+    /// and matrix instructions. FP32 and special functions come before them there, and wait here.
     pub(in crate::sm) fn hold(&mut self, held: bool) {
         self.held = held;
         self.touch();
@@ -322,7 +323,7 @@ impl Scheduler {
         }
         self.first = self.policy.first(ReadyWarps(&self.intervals));
         if self.intervals.is_empty() {
-            return;
+            return self.intervals.halt();
         }
         let first = self.first.and_then(|warp| self.intervals.place_of(warp));
         if self.held {

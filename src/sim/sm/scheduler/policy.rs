@@ -74,7 +74,7 @@ pub(in crate::sm) trait WarpScheduler: Debug {
     fn key(&self, ready: &ReadyWarp) -> u64;
 
     /// The warp that goes before all others until the ready ones change; `None`: the order
-    /// holds.
+    /// holds. It may be asked for several times while they are the same.
     fn first(&mut self, _ready: ReadyWarps<'_>) -> Option<u16> {
         None
     }

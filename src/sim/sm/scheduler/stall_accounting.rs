@@ -160,17 +160,18 @@ pub(in crate::sm) fn add(stalls: &mut StallStack, more: &StallStack) {
 
 /// One interval's share of a span: its issue slots, and its part of the empty slots
 /// by what kept it from issuing. `gaps` are the shares of its cycles alone
-/// without issue: fetch, registers, units; `slot` is the cycles that an issue slot takes at least.
+/// without issue: fetch, registers, units; `slot_cycles` are those that an issue slot takes
+/// at least.
 pub(in crate::sm) fn lost_by(
     gaps: &[f64; 3],
     claim: &Claim,
-    slot: f32,
+    slot_cycles: f32,
     span: f64,
     per_weight: f64,
 ) -> StallStack {
     let mut stalls = StallStack::default();
     let rate = f64::from(claim.rate);
-    let share = rate * f64::from(claim.density[ISSUE] * slot);
+    let share = rate * f64::from(claim.density[ISSUE] * slot_cycles);
     stalls[Cause::Issued as usize] = span * share;
     let lost = per_weight * (1.0 - share);
     let parts = [rate * gaps[0], rate * gaps[1], 1.0 - rate + rate * gaps[2]];
