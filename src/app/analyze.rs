@@ -209,28 +209,17 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
         Some((file, _)) => &file.locations,
         None => &[],
     };
-    let together = together(request, queue.as_ref());
-    let at_once = together.is_some() && queue.is_none() && are_independent(request);
-    let phases = if at_once { 2 } else { 2 + together.iter().len() };
-    let phase = |number, what: &str| watch.phase(Phase { number, of: phases, what });
-    phase(1, CONVERTING_PHASE);
+    let phases = Phases::new(request, queue.as_ref(), watch);
+    phases.begin(1, CONVERTING_PHASE);
     let apps = open(request, (named, locations), watch)?;
-    let alone = || {
-        if at_once {
-            return with_solo_runs(&ctx, request, &apps);
-        }
-        let analysis = with_watched_solo_runs(&ctx, request, &apps);
-        together.iter().for_each(|what| phase(3, what));
-        analysis
-    };
-    let joint = together.iter().filter(|_| at_once).map(|what| format!(", and {what}"));
-    phase(2, &format!("each application alone{}", joint.collect::<String>()));
     let mut analysis = if queue.is_some() || request.schemes.is_empty() {
-        alone()?
+        phases.alone(&ctx, request, &apps)?
     } else {
-        with_coruns(&ctx, request, &apps, (alone, at_once))?
+        phases.begin_joint();
+        let alone = || phases.alone(&ctx, request, &apps);
+        with_coruns(&ctx, request, &apps, (alone, phases.at_once))?
     };
-    if request.sample.is_some() && together.is_some() {
+    if request.sample.is_some() && phases.together.is_some() {
         analysis.notes.push(String::from("co-runs are not sampled: every CTA of them ran"));
     }
     if let Some((file, schemes)) = &queue {
@@ -240,6 +229,57 @@ pub fn analyze(request: &AnalyzeRequest, watch: &dyn Watch) -> Result<Analysis, 
     }
     note_passed(&mut analysis);
     Ok(analysis)
+}
+
+/// The phases of an analysis.
+struct Phases<'a> {
+    watch: &'a dyn Watch,
+    /// What runs together, where anything does.
+    together: Option<String>,
+    /// That and the solo runs are one phase.
+    at_once: bool,
+}
+
+impl<'a> Phases<'a> {
+    /// Those of a request.
+    fn new(
+        request: &AnalyzeRequest,
+        queue: Option<&(QueueFile, Vec<QueueChoice>)>,
+        watch: &'a dyn Watch,
+    ) -> Self {
+        let together = together(request, queue);
+        let at_once = together.is_some() && queue.is_none() && are_independent(request);
+        Self { watch, together, at_once }
+    }
+
+    /// Begins a phase.
+    fn begin(&self, number: usize, what: &str) {
+        let of = if self.at_once { 2 } else { 2 + self.together.iter().len() };
+        self.watch.phase(Phase { number, of, what });
+    }
+
+    /// Begins the phase of all runs, where it is one.
+    fn begin_joint(&self) {
+        let joint = self.together.iter().filter(|_| self.at_once);
+        joint
+            .for_each(|together| self.begin(2, &format!("each application alone, and {together}")));
+    }
+
+    /// Runs each application alone; where that is a phase, it begins here, and the next behind it.
+    fn alone(
+        &self,
+        ctx: &RunContext<'_>,
+        request: &AnalyzeRequest,
+        apps: &[App],
+    ) -> Result<Analysis, RunError> {
+        if self.at_once {
+            return with_solo_runs(ctx, request, apps);
+        }
+        self.begin(2, "each application alone");
+        let analysis = with_watched_solo_runs(ctx, request, apps);
+        self.together.iter().for_each(|together| self.begin(3, together));
+        analysis
+    }
 }
 
 /// Notes what was passed over of co-runs.
