@@ -179,8 +179,8 @@ impl Slice {
             self.counts.add(&counted, packet.sectors);
         }
         // What is fetched for a word leaves before the word changes.
-        let end = if outcome.answered == 0 { start } else { start + turns };
-        Outcome { at: (end >> SHIFT) + 1, ..outcome }
+        let at = if turns == 0 || outcome.answered == 0 { at } else { (start + turns) >> SHIFT };
+        Outcome { at: at + 1, ..outcome }
     }
 
     /// Answers sectors of a request as hits whatever the array holds, which does not change:
@@ -464,8 +464,11 @@ impl Slice {
 /// a word take turns, all with the lowest sector of the request.
 #[inline]
 fn more_turns(packet: &Packet, taken: u8) -> u64 {
+    if packet.more_turns == 0 || taken == 0 {
+        return 0;
+    }
     let lowest = packet.mask == 0 || taken.trailing_zeros() == packet.mask.trailing_zeros();
-    if taken != 0 && lowest { u64::from(packet.more_turns) } else { 0 }
+    if lowest { u64::from(packet.more_turns) } else { 0 }
 }
 
 /// Sectors of one page of the set: a bit each.
