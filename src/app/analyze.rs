@@ -188,7 +188,7 @@ impl AnalyzeRequest {
     }
 }
 
-/// Runs every application alone, then all of them together under each named scheme, in
+/// Runs every application alone, and all of them together under each named scheme, in
 /// parallel on all threads. The record does not depend on the number of threads.
 ///
 /// # Errors
