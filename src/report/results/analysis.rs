@@ -548,7 +548,7 @@ pub struct FastForwardRecord {
     pub stretches: u32,
     /// Half the 95 % interval of `cycles` (of the instructions where the application did not
     /// finish), as a part of it: from the spread of the windows before each stretch, the change
-    /// of the rate across it, 2 % of the cycles passed over, and 0.2 % of all.
+    /// of the rate across it, 3 % of the cycles passed over, and 0.2 % of all.
     pub interval: f64,
 }
 

@@ -439,8 +439,8 @@ pub enum Allocation {
     /// A destination takes packets of several sources at once; they queue behind it.
     #[default]
     Independent,
-    /// A destination takes one packet per cycle; a packet that must wait holds up
-    /// those behind it in its source's queue.
+    /// A destination takes one packet per cycle, its contenders in turn (iSLIP, McKeown 1999);
+    /// a packet that must wait holds up those behind it in its source's queue.
     Matched,
 }
 
@@ -624,6 +624,10 @@ pub struct Quirks {
     /// them and of the load/store queue, as with `-gpgpu_sub_core_model 1`. A scheduler whose part
     /// is full issues memory instructions only. 0: collectors never limit.
     pub collector_queue: u32,
+    /// Packets between the banks of an L1 whose banks work in order and the network, which takes
+    /// one per cycle: without a place there, a sector that misses waits at the end of its bank's
+    /// pipeline, and the lowest bank goes first; 0: no such queue.
+    pub miss_queue: u32,
     /// Only the registers that the trace lists carry dependencies: a wide load
     /// covers its first register alone.
     pub listed_registers_only: bool,

@@ -71,6 +71,8 @@ pub(crate) enum Event {
 /// An event of slices, the way to them, and memory channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MemoryEvent {
+    /// Packets cross whose ports take turns.
+    Turn,
     /// A request arrives at its slice.
     Arrive { packet: u32 },
     /// A slice's answers have drained: it may continue.

@@ -5,7 +5,8 @@
 //! its destination port for its flits. Places in front of a slice are credits: a packet
 //! leaves its source only with a credit. Without one it blocks the packets behind it (head of
 //! line), or only those for the same slice (virtual output queues). Answers are always accepted;
-//! where the SMs of a GPC share a port, they pass it one after the other.
+//! where the SMs of a GPC share a port, they pass it one after the other. Where packets are
+//! matched, destinations take their contenders in turn, one per cycle ([`Switch`]).
 
 use std::collections::VecDeque;
 
@@ -13,8 +14,8 @@ use crate::config::{Allocation, Machine, PortQueues, RequestGranularity};
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
 
 use super::fixed_point;
-use super::gpc_ports::GpcPorts;
-use crate::memory::packet::{Packet, RequestKind};
+use super::ports::{GpcPorts, Switch};
+use crate::memory::packet::Packet;
 
 /// Fixed-point shift of port times: 1/256 SM cycle.
 const SHIFT: u32 = 8;
@@ -56,84 +57,16 @@ struct Destination {
     waiting: VecDeque<Packet>,
 }
 
-/// Cycles of the destination ports of both directions: each cycle takes one packet, and a
-/// packet holds up those behind it until it finds a free cycle.
+/// Both directions where ports take turns; answers by their numbers.
 #[derive(Debug)]
-struct Matching {
-    slices: Vec<PortCycles>,
-    sms: Vec<PortCycles>,
-    /// Port time between the look-up of a packet that went through an L1 and its departure.
-    /// Contention is counted at the look-up, which all packets pass in the order in which
-    /// they are sent.
-    lead: u64,
+struct Turns {
+    requests: Switch<Packet>,
+    answers: Switch<u32>,
 }
 
-/// Cycles of a word of the ring.
-const WORD: u64 = 64;
-
-/// Words of the ring: more cycles than full queues reserve ahead.
-const WORDS: u64 = 64;
-
-/// The occupied cycles of one port in a window that moves with the requests. Each cycle
-/// takes one packet; packets need not come in order, so a later one may still take a cycle
-/// that others have left free.
-#[derive(Clone, Debug)]
-struct PortCycles {
-    /// One bit per cycle; word `w` lies at `w` modulo the ring.
-    occupied: Box<[u64]>,
-    /// The first word of the window; cycles before it count as occupied.
-    first: u64,
-    /// All cycles of the window before this one are occupied.
-    full_until: u64,
-}
-
-impl PortCycles {
-    /// A port with all cycles free.
-    fn new() -> Self {
-        let words = usize::try_from(WORDS).expect("a ring is small");
-        Self { occupied: vec![0; words].into(), first: 0, full_until: 0 }
-    }
-
-    /// Reserves the first free cycle at or after `from`.
-    fn reserve(&mut self, from: u64) -> u64 {
-        let from = from.max(self.first * WORD);
-        let all_before = from <= self.full_until;
-        let from = from.max(self.full_until);
-        let mut word = from / WORD;
-        let mut below = (1_u64 << (from % WORD)) - 1;
-        loop {
-            self.move_to(word);
-            let place = Self::place(word);
-            let free = !(self.occupied[place] | below);
-            if free != 0 {
-                let bit = free.trailing_zeros();
-                self.occupied[place] |= 1 << bit;
-                let cycle = word * WORD + u64::from(bit);
-                if all_before {
-                    self.full_until = cycle + 1;
-                }
-                return cycle;
-            }
-            word += 1;
-            below = 0;
-        }
-    }
-
-    /// Moves the window until it holds a word.
-    fn move_to(&mut self, word: u64) {
-        if word < self.first + WORDS {
-            return;
-        }
-        let first = word + 1 - WORDS;
-        for old in self.first..first.min(self.first + WORDS) {
-            self.occupied[Self::place(old)] = 0;
-        }
-        self.first = first;
-        self.full_until = self.full_until.max(first * WORD);
-    }
-
-    fn place(word: u64) -> usize {
-        usize::try_from(word % WORDS).expect("a ring is small")
+impl Turns {
+    fn new(ports: usize, slices: usize) -> Self {
+        Self { requests: Switch::new(ports, slices), answers: Switch::new(slices, ports) }
     }
 }
 
@@ -146,7 +79,7 @@ pub(super) struct Crossbar {
     ejects: Vec<u64>,
     gpcs: Option<GpcPorts>,
     /// `None` unless ports are matched cycle by cycle.
-    matching: Option<Matching>,
+    turns: Option<Turns>,
     /// The port of each SM.
     ports: Vec<u16>,
     latency: u64,
@@ -193,11 +126,8 @@ impl Crossbar {
             answers: vec![0; to_usize(machine.l2.slices)],
             ejects: vec![0; ports],
             gpcs: GpcPorts::new(machine, SHIFT),
-            matching: (spec.allocation == Allocation::Matched).then(|| Matching {
-                slices: vec![PortCycles::new(); to_usize(machine.l2.slices)],
-                sms: vec![PortCycles::new(); ports],
-                lead: u64::from(machine.l1.latency_cycles) << SHIFT,
-            }),
+            turns: (spec.allocation == Allocation::Matched)
+                .then(|| Turns::new(ports, to_usize(machine.l2.slices))),
             ports: (0..to_u16(ports) * sms_per_port).map(|sm| sm / sms_per_port).collect(),
             latency: fixed_point(spec.latency_cycles, clocks.interconnect_mhz, clocks.core_mhz),
             flit_time,
@@ -223,8 +153,12 @@ impl Crossbar {
     pub(super) fn room(&mut self, sm: u16, now: Cycle) -> Result<(), Option<Cycle>> {
         let port = self.port_of(sm);
         let limit = self.input_queue * self.sm_flit_time;
+        let queued = to_usize(self.input_queue);
+        let full = self.turns.as_ref().is_some_and(|turns| {
+            turns.requests.is_full(port, (now << SHIFT) / self.flit_time, queued)
+        });
         let source = &mut self.sources[usize::from(port)];
-        if u64::from(source.waiting_sectors) >= self.input_queue {
+        if full || u64::from(source.waiting_sectors) >= self.input_queue {
             if !source.refused.contains(&sm) {
                 source.refused.push(sm);
             }
@@ -244,14 +178,17 @@ impl Crossbar {
     #[inline]
     pub(super) fn send(&mut self, packet: &Packet, now: Cycle) -> Departure {
         let port = self.port_of(packet.sm);
-        let source = &mut self.sources[usize::from(port)];
-        if self.matching.is_none() {
-            source.transit = packet.ready.saturating_sub(now) << SHIFT;
+        if let Some(turns) = &mut self.turns {
+            let ready = (packet.ready << SHIFT).div_ceil(self.flit_time);
+            turns.requests.push(port, packet.slice, ready, *packet);
+            return Departure::Waits;
         }
+        let source = &mut self.sources[usize::from(port)];
+        source.transit = packet.ready.saturating_sub(now) << SHIFT;
         let destination = &mut self.destinations[usize::from(packet.slice)];
         if self.by_slice {
             if destination.waiting.is_empty() && destination.credits > 0 {
-                return Departure::At(self.depart(port, packet, packet.ready, false));
+                return Departure::At(self.depart(port, packet, packet.ready));
             }
             destination.waiting.push_back(*packet);
             source.waiting_sectors += packet.units();
@@ -266,30 +203,71 @@ impl Crossbar {
             }
             return Departure::Waits;
         }
-        Departure::At(self.depart(port, packet, packet.ready, false))
+        Departure::At(self.depart(port, packet, packet.ready))
     }
 
-    /// When a packet that leaves its port arrives. `late`: it has waited for a place.
-    #[inline]
-    fn depart(&mut self, port: u16, packet: &Packet, ready: Cycle, late: bool) -> Cycle {
+    /// When a packet that leaves its port arrives.
+    fn depart(&mut self, port: u16, packet: &Packet, ready: Cycle) -> Cycle {
         self.destinations[usize::from(packet.slice)].credits -= i64::from(packet.units());
         let sectors = if packet.kind.carries_data() { packet.sectors_moved() } else { 0 };
         let time = self.sm_packet_times[to_usize(sectors)];
         let source = &mut self.sources[usize::from(port)];
-        let (free_at, ready) = (&mut source.free_at, ready << SHIFT);
-        let Some(matching) = &mut self.matching else {
-            source.reached_at = source.reached_at.max(ready);
-            let start = ready.max(*free_at);
-            *free_at = start + time;
-            return ceil(start + time + self.latency);
-        };
-        let ahead =
-            packet.fills_l1 || matches!(packet.kind, RequestKind::Write | RequestKind::WriteBack);
-        let lead = if ahead && !late { matching.lead.min(ready) } else { 0 };
-        let from = (ready - lead).max(*free_at).div_ceil(self.flit_time);
-        let start = matching.slices[usize::from(packet.slice)].reserve(from) * self.flit_time;
-        *free_at = start + time;
-        ceil(start + lead + time + self.latency)
+        let ready = ready << SHIFT;
+        source.reached_at = source.reached_at.max(ready);
+        let start = ready.max(source.free_at);
+        source.free_at = start + time;
+        ceil(start + time + self.latency)
+    }
+
+    /// Whether requests wait for their turn.
+    pub(super) fn is_busy(&self) -> bool {
+        self.turns.as_ref().is_some_and(|turns| !turns.requests.is_empty())
+    }
+
+    /// The next cycle at which packets cross whose ports take turns; `None`: none waits, or all
+    /// for a place.
+    pub(super) fn next_turn(&self) -> Option<Cycle> {
+        let turns = self.turns.as_ref()?;
+        let due = [turns.requests.due(), turns.answers.due()];
+        due.into_iter().flatten().min().map(|cycle| ceil(cycle * self.flit_time))
+    }
+
+    /// Lets packets cross, up to cycle `now`, whose ports take turns. Requests are appended to
+    /// `departed` with their arrival, answers to `answered`, SMs that may send again to `woken`.
+    pub(super) fn take_turns(
+        &mut self,
+        now: Cycle,
+        departed: &mut Vec<(Packet, Cycle)>,
+        answered: &mut Vec<(u32, Cycle)>,
+        woken: &mut Vec<u16>,
+    ) {
+        let Self { turns, destinations, sources, flit_time, latency, .. } = self;
+        let Some(turns) = turns else { return };
+        let (flit_time, latency) = (*flit_time, *latency);
+        // A place may have become free long after the last turn.
+        let floor = (now.saturating_sub(1) << SHIFT) / flit_time + u64::from(now > 0);
+        let last = (now << SHIFT) / flit_time;
+        let arrival = |cycle: u64| ceil((cycle + 1) * flit_time + latency);
+        while let Some(cycle) = turns.requests.due().map(|due| due.max(floor))
+            && cycle <= last
+        {
+            // Each output takes one packet per cycle.
+            let places = |output: u16| destinations[usize::from(output)].credits > 0;
+            let first = departed.len();
+            turns.requests.step(cycle, places, |input: u16, _, packet| {
+                woken.append(&mut sources[usize::from(input)].refused);
+                departed.push((packet, arrival(cycle)));
+            });
+            for (packet, _) in &departed[first..] {
+                destinations[usize::from(packet.slice)].credits -= 1;
+            }
+        }
+        while let Some(cycle) = turns.answers.due().map(|due| due.max(floor))
+            && cycle <= last
+        {
+            let take = |_, _, number| answered.push((number, arrival(cycle)));
+            turns.answers.step(cycle, |_| true, take);
+        }
     }
 
     /// Places of so many sectors in front of `slice` are free again. Packets that leave now are
@@ -304,6 +282,12 @@ impl Crossbar {
     ) {
         let destination = &mut self.destinations[usize::from(slice)];
         destination.credits += i64::from(sectors);
+        if let Some(turns) = &mut self.turns {
+            if destination.credits > 0 {
+                turns.requests.has_place(slice);
+            }
+            return;
+        }
         while self.destinations[usize::from(slice)].credits > 0
             && let Some(port) = self.destinations[usize::from(slice)].blocked.pop_front()
         {
@@ -317,7 +301,7 @@ impl Crossbar {
             let source = &mut self.sources[usize::from(port)];
             source.waiting_sectors -= packet.units();
             woken.append(&mut source.refused);
-            departed.push((packet, self.depart(port, &packet, packet.ready.max(now), true)));
+            departed.push((packet, self.depart(port, &packet, packet.ready.max(now))));
         }
     }
 
@@ -332,30 +316,38 @@ impl Crossbar {
             let source = &mut self.sources[usize::from(port)];
             source.waiting.pop_front();
             source.waiting_sectors -= packet.units();
-            departed.push((packet, self.depart(port, &packet, packet.ready.max(now), true)));
+            departed.push((packet, self.depart(port, &packet, packet.ready.max(now))));
         }
     }
 
-    /// Sends an answer that is ready at cycle `at` and returns when it arrives at its SM.
-    #[inline]
-    pub(super) fn answer(&mut self, packet: &Packet, at: Cycle) -> Cycle {
-        let time = self.packet_times[answered_sectors(packet)];
-        let port = usize::from(self.port_of(packet.sm));
-        let free_at = &mut self.answers[usize::from(packet.slice)];
-        let mut start = (at << SHIFT).max(*free_at);
-        if let Some(matching) = &mut self.matching {
-            start = matching.sms[port].reserve(start.div_ceil(self.flit_time)) * self.flit_time;
+    /// Sends an answer, the packet of a number, that is ready at cycle `at` and returns when it
+    /// arrives at its SM; `None`: it waits for its turn.
+    pub(super) fn answer(&mut self, number: u32, packet: &Packet, at: Cycle) -> Option<Cycle> {
+        let port = self.port_of(packet.sm);
+        if let Some(turns) = &mut self.turns {
+            // A slice hands over one answer per cycle.
+            let free_at = &mut self.answers[usize::from(packet.slice)];
+            let ready = (at << SHIFT).div_ceil(self.flit_time).max(*free_at);
+            *free_at = ready + 1;
+            turns.answers.push(packet.slice, port, ready, number);
+            return None;
         }
+        let time = self.packet_times[answered_sectors(packet)];
+        let free_at = &mut self.answers[usize::from(packet.slice)];
+        let start = (at << SHIFT).max(*free_at);
         *free_at = start + time;
-        ceil(start + time + self.latency)
+        Some(ceil(start + time + self.latency))
     }
 
     /// Whether a slice's answer port accepts another answer.
     ///
     /// # Errors
-    /// The cycle at which it will.
+    /// The cycle at which it will, at the earliest where ports take turns.
     pub(super) fn answer_room(&self, slice: u16, now: Cycle) -> Result<(), Cycle> {
-        let backlog = self.answers[usize::from(slice)].saturating_sub(now << SHIFT);
+        let backlog = match &self.turns {
+            Some(turns) => turns.answers.queued(slice) as u64 * self.flit_time,
+            None => self.answers[usize::from(slice)].saturating_sub(now << SHIFT),
+        };
         let over = backlog.saturating_sub(self.answer_limit);
         if over > 0 { Err(now + (over >> SHIFT) + 1) } else { Ok(()) }
     }
@@ -407,7 +399,7 @@ fn flits(bytes: u32, flit_bytes: u32) -> u32 {
 mod tests {
     use std::collections::VecDeque;
 
-    use super::{Crossbar, Departure, PortCycles, WORD, WORDS};
+    use super::{Crossbar, Departure};
     use crate::config::{Allocation, Machine, Models, PortQueues, RequestGranularity};
     use crate::memory::packet::{Leg, Origin, Packet, RequestKind};
     use gpumodel_core::units::{Cycle, to_u16};
@@ -543,7 +535,8 @@ mod tests {
         machine.interconnect.request_granularity = RequestGranularity::Line;
         let mut crossbar = Crossbar::new(&machine);
         let line = |slice| Packet { mask: 0xf, ..packet(0, slice) };
-        let arrivals: Vec<Cycle> = (0..4).map(|slice| crossbar.answer(&line(slice), 100)).collect();
+        let arrivals: Vec<Cycle> =
+            (0..4).map(|slice| crossbar.answer(0, &line(slice), 100).unwrap()).collect();
         assert!(arrivals.iter().all(|&at| at == arrivals[0]), "four slices send at once");
         let ends: Vec<Cycle> =
             (0..4).map(|slice| crossbar.eject(&line(slice), arrivals[0])).collect();
@@ -551,24 +544,52 @@ mod tests {
         assert_eq!(ends, [first, first + 1, first + 2, first + 3], "a line per cycle");
     }
 
+    /// Lets all packets cross whose ports take turns: SM, slice and arrival of each.
+    fn turns(crossbar: &mut Crossbar) -> Vec<(u16, u16, Cycle)> {
+        let (mut departed, mut answered, mut woken) = (Vec::new(), Vec::new(), Vec::new());
+        while let Some(now) = crossbar.next_turn() {
+            crossbar.take_turns(now, &mut departed, &mut answered, &mut woken);
+        }
+        let requests = departed.iter().map(|&(packet, at)| (packet.sm, packet.slice, at));
+        requests.chain(answered.iter().map(|&(number, at)| (to_u16(number), 0, at))).collect()
+    }
+
     #[test]
-    fn matched_ports_take_one_packet_per_cycle_and_hold_up_those_behind() {
+    fn matched_ports_take_one_packet_per_cycle_in_turn() {
         let mut machine = machine();
         machine.interconnect.output_queue = 64;
         machine.interconnect.allocation = Allocation::Matched;
         let mut crossbar = Crossbar::new(&machine);
-        let mut arrival = |sm, slice| match crossbar.send(&packet(sm, slice), 0) {
-            Departure::At(cycle) => cycle,
-            Departure::Waits => panic!("there are places"),
-        };
-        let first = arrival(0, 0);
-        assert_eq!(arrival(1, 0), first + 1, "the slice takes one per cycle");
-        assert_eq!(arrival(1, 5), first + 2, "a free slice, behind a packet that waited");
-        assert_eq!(arrival(2, 5), first, "the cycle that the other left free");
-        let back = |crossbar: &mut Crossbar, sm, slice| crossbar.answer(&packet(sm, slice), 50);
-        let first = back(&mut crossbar, 0, 0);
-        assert_eq!(back(&mut crossbar, 0, 1), first + 1, "an SM takes one answer per cycle");
-        assert_eq!(back(&mut crossbar, 7, 1), first + 2, "behind one that waited");
+        for (sm, slice) in [(0, 0), (0, 0), (1, 0), (1, 5), (2, 5)] {
+            assert_eq!(crossbar.send(&packet(sm, slice), 0), Departure::Waits);
+        }
+        let found = turns(&mut crossbar);
+        let first = found[0].2;
+        // SM 1 sends to slices 0 and 5 in one cycle, the second.
+        let order = [(0, 0, 0), (2, 5, 0), (1, 0, 1), (1, 5, 1), (0, 0, 2)];
+        assert_eq!(found, order.map(|(sm, slice, at)| (sm, slice, first + at)));
+        for (number, sm, slice) in [(0, 0, 0), (1, 0, 1), (2, 7, 1)] {
+            assert_eq!(crossbar.answer(number, &packet(sm, slice), 50), None);
+        }
+        let order = [(0, 0, 51), (1, 0, 52), (2, 0, 52)];
+        let lag = first - 1;
+        assert_eq!(turns(&mut crossbar), order.map(|(number, of, at)| (number, of, at + lag)));
+    }
+
+    #[test]
+    fn matched_packets_wait_for_a_place_in_front_of_their_slice() {
+        let mut machine = machine();
+        machine.interconnect.allocation = Allocation::Matched;
+        let mut crossbar = Crossbar::new(&machine);
+        for sm in [0, 1] {
+            crossbar.send(&packet(sm, 3), 0);
+        }
+        assert_eq!(turns(&mut crossbar).len(), 1, "one place");
+        assert_eq!(release(&mut crossbar, 3, 100), []);
+        assert_eq!(crossbar.next_turn(), Some(2), "the second cycle is over");
+        let (mut departed, mut answered, mut woken) = (Vec::new(), Vec::new(), Vec::new());
+        crossbar.take_turns(100, &mut departed, &mut answered, &mut woken);
+        assert!(departed[0].0.sm == 1 && departed[0].1 > 100, "{departed:?}");
     }
 
     #[test]
@@ -635,24 +656,5 @@ mod tests {
             let ready = if now % 10 == 9 { now + 1 } else { now + 100 };
             crossbar.send(&Packet { ready, ..packet(0, 0) }, now);
         }
-    }
-
-    #[test]
-    fn a_cycle_takes_one_packet_and_a_gap_is_filled_later() {
-        let mut cycles = PortCycles::new();
-        assert_eq!([cycles.reserve(10), cycles.reserve(10), cycles.reserve(12)], [10, 11, 12]);
-        assert_eq!([cycles.reserve(3), cycles.reserve(9), cycles.reserve(9)], [3, 9, 13]);
-    }
-
-    #[test]
-    fn a_full_stretch_is_passed_at_once_and_the_window_moves_on() {
-        let mut cycles = PortCycles::new();
-        for cycle in 0..3 * WORD {
-            assert_eq!(cycles.reserve(0), cycle);
-        }
-        let far = WORDS * WORD * 5 + 7;
-        assert_eq!([cycles.reserve(far), cycles.reserve(far)], [far, far + 1]);
-        let oldest = cycles.reserve(0);
-        assert!(oldest < far && oldest >= far - WORDS * WORD, "{oldest}");
     }
 }

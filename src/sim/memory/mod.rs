@@ -2,11 +2,11 @@
 
 mod channel;
 mod crossbar;
-mod gpc_ports;
 mod halves;
 mod instances;
 pub(crate) mod packet;
 mod page_copy;
+mod ports;
 mod slice;
 #[cfg(test)]
 mod slice_tests;
@@ -77,6 +77,10 @@ pub(crate) struct MemorySystem {
     answers: Vec<Arrived>,
     /// Packets that leave their ports while a slice works, with their arrival.
     departed: Vec<(Packet, Cycle)>,
+    /// Answers that cross in a turn, with their arrival.
+    answered: Vec<(u32, Cycle)>,
+    /// The next cycle in which packets cross whose ports take turns, as scheduled.
+    next_turn: Cycle,
     /// SMs whose ports may send again.
     woken: Vec<u16>,
     /// Sectors that CTAs outside the run keep in the slices.
@@ -119,6 +123,8 @@ impl MemorySystem {
             packets: Slab::new(),
             answers: Vec::new(),
             departed: Vec::new(),
+            answered: Vec::new(),
+            next_turn: Cycle::MAX,
             woken: Vec::new(),
             presumed_l2_hits: None,
             passed: 0,
@@ -171,6 +177,40 @@ impl MemorySystem {
             let number = self.packets.insert(packet);
             events.schedule(cycle + self.latency, MemoryEvent::Arrive { packet: number }.into());
         }
+        self.schedule_turn(events);
+    }
+
+    /// Schedules the next cycle in which packets cross whose ports take turns.
+    #[inline]
+    fn schedule_turn(&mut self, events: &mut Events) {
+        let Some(at) = self.crossbar.next_turn().map(|at| at.max(events.now())) else { return };
+        if at < self.next_turn {
+            self.next_turn = at;
+            events.schedule(at, MemoryEvent::Turn.into());
+        }
+    }
+
+    /// Packets cross whose ports take turns.
+    fn on_turn(&mut self, events: &mut Events) {
+        let now = events.now();
+        if self.next_turn == now {
+            self.next_turn = Cycle::MAX;
+        }
+        let Self { crossbar, departed, answered, woken, .. } = self;
+        crossbar.take_turns(now, departed, answered, woken);
+        self.schedule_departed(events);
+        for (number, cycle) in self.answered.drain(..) {
+            events.schedule(cycle, Event::Reply { packet: number });
+        }
+        self.schedule_turn(events);
+    }
+
+    /// Schedules the arrivals of requests that have left their ports.
+    fn schedule_departed(&mut self, events: &mut Events) {
+        for (packet, cycle) in self.departed.drain(..) {
+            let number = self.packets.insert(packet);
+            events.schedule(cycle + self.latency, MemoryEvent::Arrive { packet: number }.into());
+        }
     }
 
     /// Handles an event.
@@ -182,6 +222,7 @@ impl MemorySystem {
         counts: &mut Counts,
     ) {
         match event {
+            MemoryEvent::Turn => self.on_turn(events),
             MemoryEvent::Arrive { packet } => self.on_arrive(packet, events, counts),
             MemoryEvent::Crossed { packet } => self.on_crossed(packet, events, counts),
             MemoryEvent::ToChannel { transfer } => {
@@ -360,12 +401,10 @@ impl MemorySystem {
 
     /// Frees places of so many sectors in front of a slice: ports that waited for them send.
     fn release(&mut self, slice: u16, sectors: u32, events: &mut Events) {
-        let Self { crossbar, packets, departed, woken, latency, .. } = self;
+        let Self { crossbar, departed, woken, .. } = self;
         crossbar.release(slice, sectors, events.now(), departed, woken);
-        for (packet, cycle) in departed.drain(..) {
-            let number = packets.insert(packet);
-            events.schedule(cycle + *latency, MemoryEvent::Arrive { packet: number }.into());
-        }
+        self.schedule_departed(events);
+        self.schedule_turn(events);
     }
 
     fn answer(&mut self, number: u32, packet: &Packet, at: Cycle, events: &mut Events) {
@@ -376,8 +415,10 @@ impl MemorySystem {
         if packet.leg == Leg::Home {
             return self.cross(number, packet, at, events);
         }
-        let cycle = self.crossbar.answer(packet, at);
-        events.schedule(cycle, Event::Reply { packet: number });
+        match self.crossbar.answer(number, packet, at) {
+            Some(cycle) => events.schedule(cycle, Event::Reply { packet: number }),
+            None => self.schedule_turn(events),
+        }
     }
 
     /// Sends a request to its home in the other half of the L2, or its answer back.
@@ -573,7 +614,8 @@ impl MemorySystem {
     /// Whether a request or a transfer is in flight.
     pub(crate) fn is_busy(&self) -> bool {
         let waits = |slice: &Slice| !slice.waiting.is_empty() || !slice.crossed.is_empty();
-        self.packets.len() > 0 || self.channels.is_busy() || self.slices.iter().any(waits)
+        let on_the_way = self.packets.len() > 0 || self.crossbar.is_busy();
+        on_the_way || self.channels.is_busy() || self.slices.iter().any(waits)
     }
 
     /// What is in flight, for the dump of a stuck run.

@@ -112,15 +112,15 @@ impl Sm {
 
     /// The load/store unit may continue.
     pub(crate) fn on_load_store(&mut self, shared_state: &mut SharedState) {
+        self.retry_held(false, shared_state);
         if !self.lsu.begin_service(shared_state) {
             return;
         }
-        self.retry_held(shared_state);
         let fetch = self.fetch.as_mut();
         let served = self.lsu.serve_head(fetch, &mut self.counts, shared_state);
         self.lsu.inform(&mut self.warps.issue);
         match served {
-            Served::Nothing => return,
+            Served::Nothing => return self.lsu.poll(shared_state),
             Served::Part => {}
             Served::Aside => {
                 self.admit_blocked(shared_state);
@@ -135,6 +135,7 @@ impl Sm {
             }
         }
         self.lsu.go_on_serving(shared_state);
+        self.lsu.poll(shared_state);
     }
 
     /// Lets warps issue that waited for a place in the queue, behind the lines of CTAs that move.
@@ -151,10 +152,10 @@ impl Sm {
     }
 
     /// Lets the sectors try again that wait at the ends of the L1's pipelines.
-    fn retry_held(&mut self, shared_state: &mut SharedState) {
-        let mut bank = 0;
+    fn retry_held(&mut self, filled: bool, shared_state: &mut SharedState) {
+        let mut place = self.lsu.data.begin_retry(filled, shared_state.queue.now());
         loop {
-            let answer = self.lsu.data.retry_held(&mut bank, shared_state);
+            let answer = self.lsu.data.retry_held(&mut place, shared_state);
             self.lsu.inform(&mut self.warps.issue);
             let Some((operation, at)) = answer else { return };
             self.answered(operation, 1, at, shared_state);
@@ -230,7 +231,7 @@ impl Sm {
     fn fill_l1(&mut self, packet: &Packet, done: Cycle, shared_state: &mut SharedState) {
         let mut released = std::mem::take(&mut self.released);
         self.lsu.data.fill(packet, &mut released);
-        self.retry_held(shared_state);
+        self.retry_held(true, shared_state);
         for (operation, sectors) in released.drain(..) {
             let sectors = sectors.count_ones();
             let done = self.lsu.returned(done, sectors);

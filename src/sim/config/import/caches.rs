@@ -146,6 +146,16 @@ pub(super) fn collector_queue(options: &mut Options, sheet: &mut Sheet) -> Resul
     Ok(())
 }
 
+/// Places of the queue between the L1's banks and the network.
+pub(super) fn miss_queue(options: &mut Options, sheet: &mut Sheet) {
+    if let Some(entry) = options.find("-gpgpu_cache:dl1")
+        && let Some(line) = CacheLine::read(&entry.value)
+        && line.miss_queue > 0
+    {
+        sheet.published("miss_queue", line.miss_queue, &entry.cite());
+    }
+}
+
 /// Writes the carve-out and gives the ways at the largest size with their source.
 fn carve_outs(
     options: &mut Options,

@@ -42,6 +42,8 @@ pub(super) struct CacheLine {
     pub(super) mshr_entries: u32,
     /// Requests on one of them.
     pub(super) mshr_merge: u32,
+    /// Places of the queue of misses behind them; 0 where the line has none.
+    pub(super) miss_queue: u32,
 }
 
 impl CacheLine {
@@ -63,9 +65,8 @@ fn line(input: &str) -> IResult<&str, CacheLine> {
     let (input, (mshr, mshr_entries, mshr_merge)) =
         (preceded(tag(","), anychar), preceded(colon, number), preceded(colon, number))
             .parse(input)?;
-    // The miss queue: here the network's own queue holds misses in flight.
-    let queue = (preceded(tag(","), number), opt(preceded(colon, number)));
-    let (input, _) = (opt(queue), opt(preceded(tag(","), number))).parse(input)?;
+    let queue = terminated(preceded(tag(","), number), opt(preceded(colon, number)));
+    let (input, (miss_queue, _)) = (opt(queue), opt(preceded(tag(","), number))).parse(input)?;
     let (input, _) = eof.parse(input)?;
     let found = CacheLine {
         kind: kind.unwrap_or('N'),
@@ -80,6 +81,7 @@ fn line(input: &str) -> IResult<&str, CacheLine> {
         mshr,
         mshr_entries,
         mshr_merge,
+        miss_queue: miss_queue.unwrap_or(0),
     };
     Ok((input, found))
 }
@@ -236,6 +238,7 @@ mod tests {
             ('T', 'm', Some('L'), Some('X'))
         );
         assert_eq!((line.replacement, line.mshr_entries, line.mshr_merge), ('L', 512, 8));
+        assert_eq!(line.miss_queue, 16);
         assert!(CacheLine::read("N:64:128:16,L:R:f:N:L,S:2:48,4").is_some());
         for bad in
             ["", "none", "S:4:128", "S:4:128:64,L:T:m:L:X,A:512:8,16:0,32 x", "S:99999999999:1:1"]
@@ -253,6 +256,7 @@ mod tests {
         assert_eq!((default.write_allocate, default.hash), (Some('N'), None));
         let older = read("64:128:8:L:R:m,A:16:4");
         assert_eq!((older.write, older.write_allocate, older.mshr_merge), ('R', None, 4));
+        assert_eq!(older.miss_queue, 0);
         assert_eq!(read("N:32:128:4,L:L:m:N:H,S:64:8,8").mshr, 'S');
     }
 }

@@ -14,7 +14,7 @@ mod options;
 use std::fmt::{Display, Write as _};
 use std::path::PathBuf;
 
-use self::caches::{collector_queue, l1, l2};
+use self::caches::{collector_queue, l1, l2, miss_queue};
 use self::core::write_core;
 use self::dram::dram;
 use self::levels::Levels;
@@ -179,6 +179,7 @@ fn quirks(options: &mut Options, sheet: &mut Sheet) -> Result<(), SpecError> {
     );
     sheet.published("spreads_small_grids", !together.flag()?, &spreads);
     collector_queue(options, sheet)?;
+    miss_queue(options, sheet);
     for (key, source) in [
         ("listed_registers_only", "Accel-Sim scoreboard: the registers of the trace line"),
         (

@@ -93,6 +93,11 @@ impl L1 {
         hit | pending == sectors
     }
 
+    /// True when a read of the sectors finds all of them.
+    pub(in crate::sm) fn hits(&self, address: u64, sectors: u8) -> bool {
+        self.tags.lookup(self.tags.line_of(address), sectors).hit == sectors
+    }
+
     /// True when a write of the sectors sends nothing and evicts nothing.
     pub(in crate::sm) fn absorbs(&self, address: u64, sectors: u8) -> bool {
         let found = self.tags.lookup(self.tags.line_of(address), sectors);

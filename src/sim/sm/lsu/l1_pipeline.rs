@@ -2,7 +2,9 @@
 //! port, and the sectors that wait at the end of a bank's pipeline.
 //!
 //! Where the L1's banks work in order, a sector for which there is no entry stays
-//! at the end of its bank's pipeline, which fills up behind it; other banks continue.
+//! at the end of its bank's pipeline, which fills up behind it; other banks continue. So does one
+//! that misses while the queue to the network is full ([`MissQueue`]): look-ups are done a latency
+//! before their time, so that those of all banks up to a cycle are known when one gets a place.
 //!
 //! Sectors evicted from the L1 wait in front of the SM's port. Nothing that sends passes
 //! them, so what waits is bounded by the lines that one look-up, or the fills of
@@ -18,7 +20,7 @@ use crate::gpu::shared_state::SharedState;
 use crate::memory::packet::{Leg, Origin, Packet, RequestKind};
 use crate::sm::coalesce::{LINE_BYTES, Reach, SectorRequest};
 use crate::sm::lsu::l1::{L1, Read, Write};
-use crate::sm::lsu::queue::{Entry, Route};
+use crate::sm::lsu::queue::{Entry, MissQueue, Route};
 
 /// What became of the sectors of one request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,6 +59,10 @@ struct QueuedSector {
     /// Its instruction, without lines.
     entry: Entry,
     request: SectorRequest,
+    /// When it reaches the end of the pipeline.
+    ready: Cycle,
+    /// It has been refused an entry, and waits for a fill.
+    refused: bool,
 }
 
 /// The banks' pipelines, as far as they are held up.
@@ -64,6 +70,10 @@ struct QueuedSector {
 struct BankQueues {
     waiting: Vec<VecDeque<QueuedSector>>,
     held: usize,
+    /// By bank: when the last sectors left the pipeline.
+    left: Vec<VecDeque<Cycle>>,
+    /// The last cycle at which sectors have tried to leave.
+    tried: Cycle,
 }
 
 /// Figures of the L1, see [`crate::config::L1Spec`].
@@ -109,6 +119,7 @@ pub(in crate::sm) struct L1Pipeline {
     pub(in crate::sm) figures: L1Figures,
     pub(in crate::sm) l1: L1,
     banks: BankQueues,
+    miss_queue: MissQueue,
     /// Sectors whose answers are still to come.
     pub(in crate::sm) in_flight: u32,
     /// What loads have found since the schedulers were last informed: the operation of each, and
@@ -127,7 +138,13 @@ impl L1Pipeline {
             sm,
             figures,
             l1: L1::new(&machine.l1, machine.interconnect.request_granularity),
-            banks: BankQueues { waiting, held: 0 },
+            banks: BankQueues {
+                left: (0..figures.banks).map(|_| VecDeque::new()).collect(),
+                waiting,
+                held: 0,
+                tried: 0,
+            },
+            miss_queue: MissQueue::new(machine),
             in_flight: 0,
             found: seen.then(Vec::new),
         }
@@ -197,6 +214,9 @@ impl L1Pipeline {
         if self.figures.bank_bytes == 0 || !matches!(entry.route, Route::Cached(_)) {
             return self.enter(entry, request, lookup, shared_state);
         }
+        if self.miss_queue.exists() {
+            return self.serve_in_order(entry, request, lookup, shared_state);
+        }
         let bank = self.bank_of(request.address);
         if self.banks.waiting[bank].is_empty() {
             let outcome = self.enter(entry, request, lookup, shared_state);
@@ -207,21 +227,174 @@ impl L1Pipeline {
         if self.banks.waiting[bank].len() as u64 >= self.figures.latency {
             return Outcome::waits(request, Wait::Entry);
         }
-        self.banks.held += 1;
-        self.banks.waiting[bank].push_back(QueuedSector { entry: entry.bare(), request });
+        self.hold(bank, entry, request, (lookup, true));
         Outcome { sent: 1, ..Outcome::default() }
     }
 
-    /// Lets the sectors at the ends of the pipelines from `bank` on try again, until one has its
+    /// Lets a sector wait in the pipeline of its bank; `refused`: for an entry.
+    fn hold(
+        &mut self,
+        bank: usize,
+        entry: &Entry,
+        request: SectorRequest,
+        (lookup, refused): (Cycle, bool),
+    ) {
+        let ready = lookup + self.figures.latency;
+        self.banks.held += 1;
+        self.banks.waiting[bank].push_back(QueuedSector {
+            entry: entry.bare(),
+            request,
+            ready,
+            refused,
+        });
+    }
+
+    /// As [`L1Pipeline::serve`], where what misses needs a place in the queue behind the banks.
+    fn serve_in_order(
+        &mut self,
+        entry: &Entry,
+        request: SectorRequest,
+        lookup: Cycle,
+        shared_state: &mut SharedState,
+    ) -> Outcome {
+        let bank = self.bank_of(request.address);
+        let now = shared_state.queue.now();
+        if let Some(wait) = self.full(bank, lookup, now) {
+            return Outcome::waits(request, wait);
+        }
+        let ready = lookup + self.figures.latency;
+        let mut refused = false;
+        if self.banks.waiting[bank].is_empty()
+            && !self.polls()
+            && self.takes(ready, entry.route, request)
+        {
+            let outcome = self.enter(entry, request, lookup, shared_state);
+            if outcome.wait != Some(Wait::Entry) {
+                if outcome.wait.is_none() {
+                    self.left(bank, ready);
+                }
+                return outcome;
+            }
+            refused = true;
+        }
+        self.hold(bank, entry, request, (lookup, refused));
+        Outcome { sent: 1, ..Outcome::default() }
+    }
+
+    /// What a sector waits for that would enter the pipeline of a bank.
+    fn full(&self, bank: usize, lookup: Cycle, now: Cycle) -> Option<Wait> {
+        let waiting = &self.banks.waiting[bank];
+        let stages = to_usize(self.figures.latency);
+        if waiting.len() >= stages {
+            let refused = waiting.front().is_some_and(|head| head.refused);
+            return Some(if refused { Wait::Entry } else { Wait::Port(Some(now + 1)) });
+        }
+        let left = &self.banks.left[bank];
+        let at = *left.get((left.len() + waiting.len()).checked_sub(stages)?)?;
+        (at > lookup).then(|| Wait::Port(Some(now + (at - lookup))))
+    }
+
+    /// A sector leaves the end of the pipeline of a bank.
+    fn left(&mut self, bank: usize, at: Cycle) {
+        let left = &mut self.banks.left[bank];
+        left.push_back(at);
+        if left.len() as u64 > self.figures.latency {
+            left.pop_front();
+        }
+    }
+
+    /// Some sector waits for a place in the miss queue.
+    pub(in crate::sm) fn polls(&self) -> bool {
+        self.banks.held > 0
+            && self.banks.waiting.iter().any(|q| q.front().is_some_and(|head| !head.refused))
+    }
+
+    /// Whether the miss queue takes at cycle `at` what the look-up may send.
+    fn takes(&self, at: Cycle, route: Route, request: SectorRequest) -> bool {
+        match route {
+            // GPGPU-Sim's `rd_miss_base` asks for two places, also for what merges.
+            Route::Cached(RequestKind::Read) => {
+                self.miss_queue.has_places(2, at)
+                    || self.l1.hits(request.address, self.sectors_of(request))
+            }
+            _ => self.miss_queue.has_places(1, at) || self.stays(route, request),
+        }
+    }
+
+    /// Where the trials of held sectors begin; `filled`: after a fill.
+    pub(in crate::sm) fn begin_retry(&mut self, filled: bool, now: Cycle) -> (Cycle, usize) {
+        if filled {
+            for queue in &mut self.banks.waiting {
+                if let Some(head) = queue.front_mut()
+                    && head.refused
+                {
+                    head.refused = false;
+                    head.ready = head.ready.max(now);
+                }
+            }
+            return (now, 0);
+        }
+        (now.max(self.banks.tried + 1), 0)
+    }
+
+    /// Lets the sectors at the ends of the pipelines from a bank on try again, until one has its
     /// answer: its operation, and when.
     pub(in crate::sm) fn retry_held(
         &mut self,
-        bank: &mut usize,
+        (at, bank): &mut (Cycle, usize),
         shared_state: &mut SharedState,
     ) -> Option<(u32, Cycle)> {
         if self.banks.held == 0 {
             return None;
         }
+        if !self.miss_queue.exists() {
+            return self.retry_all(bank, shared_state);
+        }
+        let last = shared_state.queue.now() + self.figures.latency;
+        while *at <= last && self.polls() {
+            while *bank < self.banks.waiting.len() {
+                *bank += 1;
+                let answer = self.retry_at(*at, *bank - 1, shared_state);
+                if answer.is_some() {
+                    return answer;
+                }
+            }
+            (*at, *bank) = (*at + 1, 0);
+        }
+        self.banks.tried = self.banks.tried.max(last);
+        None
+    }
+
+    /// Lets the sector at the end of the pipeline of a bank try again at cycle `at`.
+    fn retry_at(
+        &mut self,
+        at: Cycle,
+        bank: usize,
+        shared_state: &mut SharedState,
+    ) -> Option<(u32, Cycle)> {
+        let head = self.banks.waiting[bank].front()?;
+        if head.refused || head.ready > at || !self.takes(at, head.entry.route, head.request) {
+            return None;
+        }
+        let mut held = self.banks.waiting[bank].pop_front()?;
+        let lookup = at.saturating_sub(self.figures.latency);
+        let outcome = self.look_up(&held.entry, held.request, lookup, shared_state);
+        if outcome.wait.is_some() {
+            held.refused = true;
+            self.banks.waiting[bank].push_front(held);
+            return None;
+        }
+        self.banks.held -= 1;
+        self.left(bank, at);
+        (outcome.known != 0).then_some((held.entry.operation, outcome.known))
+    }
+
+    /// As [`L1Pipeline::retry_held`], without a miss queue.
+    fn retry_all(
+        &mut self,
+        bank: &mut usize,
+        shared_state: &mut SharedState,
+    ) -> Option<(u32, Cycle)> {
         // They have passed the pipeline.
         let lookup = shared_state.queue.now().saturating_sub(self.figures.latency);
         while *bank < self.banks.waiting.len() {
@@ -369,7 +542,7 @@ impl L1Pipeline {
     ) -> Outcome {
         let Read { hit, merged, miss, refused } = *read;
         if miss != 0 {
-            let leaves = after + self.tlb_delays(entry).1;
+            let leaves = self.miss_queue.leave(after + self.tlb_delays(entry).1);
             let missed = self.part(request, miss);
             self.send_sectors(entry, missed, (RequestKind::Read, leaves, true), shared_state);
         }
@@ -393,9 +566,11 @@ impl L1Pipeline {
         let Write { kept, down, fetch, refused } = *write;
         let leaves = after + self.tlb_delays(entry).1;
         if down != 0 {
+            let leaves = self.miss_queue.leave(leaves);
             self.send_sectors(entry, self.part(request, down), (kind, leaves, false), shared_state);
         }
         if fetch != 0 {
+            let leaves = self.miss_queue.leave(leaves);
             let fetched = self.part(request, fetch);
             self.send_sectors(entry, fetched, (RequestKind::Read, leaves, true), shared_state);
         }

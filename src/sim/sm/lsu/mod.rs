@@ -31,6 +31,10 @@ use l1_pipeline::{L1Pipeline, Outcome, Wait};
 use queue::{Entry, Freed, LsuQueue, Route, Stall};
 use translation::{Pages, Translator};
 
+/// Cycles after which sectors that wait for the miss queue try again at the latest. Their look-ups
+/// are ahead of the time at which they leave by the L1's latency, which is longer.
+const RETRY: Cycle = 8;
+
 /// The load/store unit of one SM.
 #[derive(Debug)]
 pub(in crate::sm) struct Lsu {
@@ -138,11 +142,17 @@ impl Lsu {
 
     /// Schedules the unit for `cycle` or as soon as it is free.
     pub(in crate::sm) fn schedule_service(&mut self, cycle: u64, shared_state: &mut SharedState) {
-        let at = cycle.max(self.queue.free_at);
+        let at = self.before_held(cycle.max(self.queue.free_at), shared_state);
         if self.queue.scheduled == 0 && self.queue.stalled.is_none() {
             self.queue.scheduled = at.max(1);
             shared_state.queue.schedule(at, Event::LoadStore { sm: self.sm });
         }
+    }
+
+    /// The cycle at which the unit continues that would at cycle `at`: before sectors that wait
+    /// for the miss queue come too late to be sent in time.
+    fn before_held(&self, at: Cycle, shared_state: &SharedState) -> Cycle {
+        if self.data.polls() { at.min(shared_state.queue.now() + RETRY) } else { at }
     }
 
     /// Schedules the next service when something waits for it.
@@ -157,14 +167,28 @@ impl Lsu {
         let Err(at) = sent else { return };
         self.queue.stalled = Some(Stall::Port);
         if let Some(at) = at {
+            let at = self.before_held(at, shared_state);
             self.queue.scheduled = at;
             shared_state.queue.schedule(at, Event::LoadStore { sm: self.sm });
         }
     }
 
+    /// Goes on soon where sectors wait for the miss queue.
+    pub(in crate::sm) fn poll(&mut self, shared_state: &mut SharedState) {
+        let now = shared_state.queue.now();
+        if self.queue.scheduled == 0 && self.queue.stalled.is_none() && self.data.polls() {
+            self.queue.scheduled = now + 1;
+            shared_state.queue.schedule(now + 1, Event::LoadStore { sm: self.sm });
+        }
+    }
+
     /// Stalls with the instruction at the head.
     fn stall(&mut self, wait: Wait, shared_state: &mut SharedState) {
+        let now = shared_state.queue.now();
         match wait {
+            Wait::Entry if self.data.polls() => {
+                self.wait_for_port(Err(Some(now + 1)), shared_state)
+            }
             Wait::Entry => self.queue.stalled = Some(Stall::Entry),
             Wait::Constant => self.queue.stalled = Some(Stall::Constant),
             Wait::Port(at) => self.wait_for_port(Err(at), shared_state),

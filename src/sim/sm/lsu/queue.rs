@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use gpumodel_core::units::{Cycle, to_usize};
+use gpumodel_core::units::{Cycle, to_u32, to_usize};
 
 use crate::config::Machine;
 use crate::memory::packet::RequestKind;
@@ -96,6 +96,11 @@ pub(in crate::sm) struct Entry {
 }
 
 impl Entry {
+    /// Whether a warp of this scheduler issued it.
+    fn is_of(&self, scheduler: usize) -> bool {
+        self.scheduler.is_some_and(|of| usize::from(of) == scheduler)
+    }
+
     /// An instruction of which nothing has been served yet.
     pub(in crate::sm) fn new(
         operation: u32,
@@ -168,6 +173,8 @@ pub(in crate::sm) struct LsuQueue {
     waiting: Vec<u32>,
     /// See [`scheduler_limit`].
     scheduler_limit: u32,
+    /// A scheduler's part of [`crate::config::Quirks::collector_queue`]; 0: none limit.
+    collectors: u32,
     /// Instructions that were set aside and go before all others.
     pub(in crate::sm) returned: VecDeque<Entry>,
     limit: usize,
@@ -196,6 +203,7 @@ impl LsuQueue {
             queue: VecDeque::new(),
             waiting: vec![0; to_usize(machine.sm.schedulers)],
             scheduler_limit: scheduler_limit(machine),
+            collectors: machine.quirks.collector_queue.div_ceil(machine.sm.schedulers.max(1)),
             returned: VecDeque::new(),
             limit: to_usize(l1.queue.max(1)),
             returns_at: 0,
@@ -214,14 +222,35 @@ impl LsuQueue {
         self.queue.len() < self.limit
     }
 
-    /// True when one more instruction of this scheduler may queue.
+    /// True when one more instruction of this scheduler may queue: where operand collectors
+    /// limit, only behind all of its own that have one, while the others have none in front.
     pub(in crate::sm) fn takes_from(&self, scheduler: usize) -> bool {
-        self.has_room() && self.waiting[scheduler] < self.scheduler_limit
+        if !self.has_room() || self.waiting[scheduler] >= self.scheduler_limit {
+            return false;
+        }
+        self.collectors == 0
+            || !self.queue.iter().skip(self.collected()).any(|entry| entry.is_of(scheduler))
     }
 
-    /// Instructions of this scheduler that queue.
+    /// The first instruction in the queue that has no operand collector, since others of its
+    /// scheduler have them all. None behind it has one: of the instructions in front of the
+    /// collectors, GPGPU-Sim's `get_ready_reg_id` tries the oldest alone.
+    fn collected(&self) -> usize {
+        let mut counts = [0; MOST_SCHEDULERS];
+        let has_none = |entry: &Entry| {
+            entry.scheduler.is_some_and(|scheduler| {
+                let count = &mut counts[usize::from(scheduler)];
+                *count += 1;
+                *count > self.collectors
+            })
+        };
+        self.queue.iter().position(has_none).unwrap_or(self.queue.len())
+    }
+
+    /// Instructions of this scheduler that have operand collectors, or have left them.
     pub(in crate::sm) fn of_scheduler(&self, scheduler: usize) -> u32 {
-        self.waiting[scheduler]
+        let collected = self.queue.iter().take(self.collected());
+        to_u32(collected.filter(|entry| entry.is_of(scheduler)).count())
     }
 
     /// Lets a warp wait for a place, before all those that are not `first`.
@@ -307,6 +336,9 @@ impl LsuQueue {
     }
 }
 
+/// Schedulers of an SM at most.
+const MOST_SCHEDULERS: usize = 64;
+
 /// Instructions that one scheduler may queue: see [`crate::config::L1Spec::scheduler_queue`], or
 /// its part of the registers around the operand collectors and of these.
 fn scheduler_limit(machine: &Machine) -> u32 {
@@ -318,9 +350,81 @@ fn scheduler_limit(machine: &Machine) -> u32 {
     }
 }
 
+/// The queue of what misses, between the L1's banks and the network, which takes one packet per
+/// cycle: see [`crate::config::Quirks::miss_queue`].
+#[derive(Debug)]
+pub(in crate::sm) struct MissQueue {
+    /// 0: there is none.
+    places: u64,
+    /// When the network can take the next packet.
+    leaves: Cycle,
+}
+
+impl MissQueue {
+    /// The empty queue of one SM of `machine`.
+    pub(in crate::sm) fn new(machine: &Machine) -> Self {
+        let in_order = machine.l1.bank_bytes > 0;
+        let places = if in_order { u64::from(machine.quirks.miss_queue) } else { 0 };
+        Self { places, leaves: 0 }
+    }
+
+    /// Whether the machine has one.
+    pub(in crate::sm) fn exists(&self) -> bool {
+        self.places > 0
+    }
+
+    /// Whether so many places are free at cycle `at`; an empty queue takes everything.
+    pub(in crate::sm) fn has_places(&self, places: u64, at: Cycle) -> bool {
+        let queued = self.leaves.saturating_sub(at);
+        queued == 0 || queued + places <= self.places
+    }
+
+    /// Puts a packet into it at cycle `at`: when it leaves.
+    pub(in crate::sm) fn leave(&mut self, at: Cycle) -> Cycle {
+        if !self.exists() {
+            return at;
+        }
+        let leaves = at.max(self.leaves);
+        self.leaves = leaves + 1;
+        leaves
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Entry, LineRequest, LsuQueue, Route};
+    use super::{Entry, LineRequest, LsuQueue, MissQueue, Route};
+
+    #[test]
+    fn misses_leave_one_per_cycle_and_wait_for_two_places() {
+        let mut queue = MissQueue::new(&crate::testkit::named("accelsim-qv100", &[]).machine);
+        let left = (0..15).map(|_| queue.leave(40)).last();
+        assert_eq!(left, Some(54));
+        assert!(queue.has_places(1, 40) && !queue.has_places(2, 40), "16 places");
+        assert!(queue.has_places(2, 41));
+        assert_eq!(queue.leave(90), 90);
+        let none = MissQueue::new(&crate::testkit::named("v100", &[]).machine);
+        assert!(!none.exists());
+    }
+
+    #[test]
+    fn what_follows_an_instruction_without_a_collector_waits() {
+        let mut queue = LsuQueue::new(&crate::testkit::named("accelsim-qv100", &[]).machine);
+        let push = |queue: &mut LsuQueue, scheduler: u8| {
+            let route = Route::Shared { passes: 1, remote: false };
+            let entry = Entry::new(0, 0, route, Vec::new(), 0);
+            queue.push(Entry { scheduler: Some(scheduler), ..entry });
+        };
+        for _ in 0..4 {
+            push(&mut queue, 0);
+        }
+        assert!(queue.takes_from(1));
+        push(&mut queue, 1);
+        assert!(!queue.takes_from(1), "the fourth of scheduler 0 is older");
+        assert_eq!([0, 1].map(|scheduler| queue.of_scheduler(scheduler)), [3, 0]);
+        queue.take().unwrap();
+        assert!(queue.takes_from(1));
+        assert_eq!([0, 1].map(|scheduler| queue.of_scheduler(scheduler)), [3, 1]);
+    }
     use crate::memory::packet::RequestKind;
 
     #[test]
@@ -368,7 +472,7 @@ mod tests {
             queue.push(Entry { scheduler: Some(2), ..entry });
         }
         assert!(!queue.takes_from(2) && queue.takes_from(3));
-        assert_eq!([2, 3].map(|scheduler| queue.of_scheduler(scheduler)), [4, 0]);
+        assert_eq!([2, 3].map(|scheduler| queue.of_scheduler(scheduler)), [3, 0]);
     }
 
     #[test]

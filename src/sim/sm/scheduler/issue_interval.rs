@@ -238,12 +238,14 @@ impl IssueIntervals {
         }
     }
 
-    /// Lets the first that is a memory instruction move alone.
-    pub(in crate::sm) fn move_access(&mut self) {
+    /// Lets those move alone that are memory instructions, at equal rates.
+    pub(in crate::sm) fn move_accesses(&mut self) {
         self.halt();
-        if let Some(place) = self.running.iter().position(|running| running.is_access) {
-            self.claims[place].rate = 1.0;
-            self.moving.push(place);
+        let accesses = || (0..self.running.len()).filter(|&place| self.running[place].is_access);
+        let pace: f32 = accesses().map(|place| self.claims[place].pace()).sum();
+        self.moving.extend(accesses());
+        for &place in &self.moving {
+            self.claims[place].rate = 1.0 / pace.max(1.0);
         }
     }
 
