@@ -141,10 +141,11 @@ fn pairs_end_when_the_cycle_simulator_ends_them() {
             let (slower, than) = (found.slowdowns()[app], expected.slowdowns()[app]);
             let name = &expected.traces[app];
             println!("{name:12} {cycles:6} / {should:6} {error:+5.1} %  {slower:.2} / {than:.2}");
-            assert!(error.abs() < 15.0, "{name} in {:?}: {error:+.1} %", expected.traces);
+            assert!(error.abs() < 12.0, "{name} in {:?}: {error:+.1} %", expected.traces);
             let far = (slower / than - 1.0).abs();
-            assert!(far < 0.22, "{name} in {:?}: {slower:.2} for {than:.2}", expected.traces);
-            assert!(slower > 1.0, "{name} gains nothing by sharing: {slower}");
+            assert!(far < 0.17, "{name} in {:?}: {slower:.2} for {than:.2}", expected.traces);
+            // `transpose_s` loses 3 % there, and gains one here.
+            assert!(slower > 0.98, "{name} gains nothing by sharing: {slower}");
         }
         let order = |row: &Row| row.slowdowns()[0] > row.slowdowns()[1];
         assert_eq!(order(&found), order(&expected), "which slows more: {found:?} {expected:?}");

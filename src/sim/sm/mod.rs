@@ -37,7 +37,7 @@ use std::sync::Arc;
 use gpumodel_core::units::{AppId, to_u32, to_usize};
 
 use crate::config::Machine;
-use crate::counters::{SmCounts, StallStack, TlbCounts};
+use crate::counters::{CacheCounts, SmCounts, StallStack, TlbCounts};
 use crate::gpu::clusters::MessageKind;
 use crate::gpu::feed::Stream;
 use crate::gpu::shared_state::SharedState;
@@ -307,6 +307,7 @@ impl Sm {
     pub(crate) fn counts(&self) -> SmCounts {
         let mut counts = self.counts.clone();
         self.warps.issue.add_stalls(None, &mut counts.stalls);
+        counts.l1.grow(&CacheCounts::default(), &self.lsu.data.held_counts);
         counts
     }
 

@@ -10,8 +10,6 @@
 //! them, so what waits is bounded by the lines that one look-up, or the fills of
 //! all outstanding misses, can evict.
 
-use std::collections::VecDeque;
-
 use gpumodel_core::units::{Cycle, SECTOR_BYTES, to_u16, to_u32, to_usize};
 
 use crate::config::{Machine, RequestGranularity};
@@ -20,7 +18,7 @@ use crate::gpu::shared_state::SharedState;
 use crate::memory::packet::{Leg, Origin, Packet, RequestKind};
 use crate::sm::coalesce::{LINE_BYTES, Reach, SectorRequest};
 use crate::sm::lsu::l1::{L1, Read, Write};
-use crate::sm::lsu::queue::{Entry, MissQueue, Route};
+use crate::sm::lsu::queue::{BankQueues, Entry, MissQueue, QueuedSector, Route};
 
 /// What became of the sectors of one request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,29 +49,6 @@ impl Outcome {
     pub(in crate::sm) fn waits(request: SectorRequest, wait: Wait) -> Self {
         Self { left: request.mask, wait: Some(wait), ..Self::default() }
     }
-}
-
-/// One sector of an instruction.
-#[derive(Debug)]
-struct QueuedSector {
-    /// Its instruction, without lines.
-    entry: Entry,
-    request: SectorRequest,
-    /// When it reaches the end of the pipeline.
-    ready: Cycle,
-    /// It has been refused an entry, and waits for a fill.
-    refused: bool,
-}
-
-/// The banks' pipelines, as far as they are held up.
-#[derive(Debug, Default)]
-struct BankQueues {
-    waiting: Vec<VecDeque<QueuedSector>>,
-    held: usize,
-    /// By bank: when the last sectors left the pipeline.
-    left: Vec<VecDeque<Cycle>>,
-    /// The last cycle at which sectors have tried to leave.
-    tried: Cycle,
 }
 
 /// Figures of the L1, see [`crate::config::L1Spec`].
@@ -120,6 +95,8 @@ pub(in crate::sm) struct L1Pipeline {
     pub(in crate::sm) l1: L1,
     banks: BankQueues,
     miss_queue: MissQueue,
+    /// What sectors have found that had waited in pipelines.
+    pub(in crate::sm) held_counts: CacheCounts,
     /// Sectors whose answers are still to come.
     pub(in crate::sm) in_flight: u32,
     /// What loads have found since the schedulers were last informed: the operation of each, and
@@ -133,18 +110,13 @@ impl L1Pipeline {
     /// `block_bytes`: see [`crate::memory::MemorySystem::block_bytes`].
     pub(in crate::sm) fn new(sm: u16, machine: &Machine, block_bytes: u64, seen: bool) -> Self {
         let figures = L1Figures::new(machine, block_bytes);
-        let waiting = (0..figures.banks).map(|_| VecDeque::new()).collect();
         Self {
             sm,
             figures,
             l1: L1::new(&machine.l1, machine.interconnect.request_granularity),
-            banks: BankQueues {
-                left: (0..figures.banks).map(|_| VecDeque::new()).collect(),
-                waiting,
-                held: 0,
-                tried: 0,
-            },
+            banks: BankQueues::new(figures.banks),
             miss_queue: MissQueue::new(machine),
+            held_counts: CacheCounts::default(),
             in_flight: 0,
             found: seen.then(Vec::new),
         }
@@ -378,7 +350,7 @@ impl L1Pipeline {
         }
         let mut held = self.banks.waiting[bank].pop_front()?;
         let lookup = at.saturating_sub(self.figures.latency);
-        let outcome = self.look_up(&held.entry, held.request, lookup, shared_state);
+        let outcome = self.look_up_held(&held, lookup, shared_state);
         if outcome.wait.is_some() {
             held.refused = true;
             self.banks.waiting[bank].push_front(held);
@@ -402,7 +374,7 @@ impl L1Pipeline {
                 *bank += 1;
                 continue;
             };
-            let outcome = self.look_up(&held.entry, held.request, lookup, shared_state);
+            let outcome = self.look_up_held(&held, lookup, shared_state);
             if outcome.wait.is_some() {
                 self.banks.waiting[*bank].push_front(held);
                 *bank += 1;
@@ -414,6 +386,20 @@ impl L1Pipeline {
             }
         }
         None
+    }
+
+    /// Looks up a sector that has waited, of whose instruction the unit is done.
+    fn look_up_held(
+        &mut self,
+        held: &QueuedSector,
+        lookup: Cycle,
+        shared_state: &mut SharedState,
+    ) -> Outcome {
+        let kernel = to_usize(held.entry.kernel);
+        let counted = shared_state.counts[kernel].l1;
+        let outcome = self.look_up(&held.entry, held.request, lookup, shared_state);
+        self.held_counts.grow(&counted, &shared_state.counts[kernel].l1);
+        outcome
     }
 
     /// Looks a request up where the port has room for what it may send.

@@ -7,7 +7,7 @@ use gpumodel_core::units::{Cycle, to_u32, to_usize};
 
 use crate::config::Machine;
 use crate::memory::packet::RequestKind;
-use crate::sm::coalesce::LineRequest;
+use crate::sm::coalesce::{LineRequest, SectorRequest};
 
 /// Where a queued instruction goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -347,6 +347,43 @@ fn scheduler_limit(machine: &Machine) -> u32 {
         (0, 0) => u32::MAX,
         (0, _) => l1.queue.div_ceil(schedulers),
         (limit, _) => limit,
+    }
+}
+
+/// One sector of an instruction.
+#[derive(Debug)]
+pub(in crate::sm) struct QueuedSector {
+    /// Its instruction, without lines.
+    pub(in crate::sm) entry: Entry,
+    pub(in crate::sm) request: SectorRequest,
+    /// When it reaches the end of the pipeline.
+    pub(in crate::sm) ready: Cycle,
+    /// It has been refused an entry, and waits for a fill.
+    pub(in crate::sm) refused: bool,
+}
+
+/// The banks' pipelines, as far as they are held up.
+#[derive(Debug)]
+pub(in crate::sm) struct BankQueues {
+    pub(in crate::sm) waiting: Vec<VecDeque<QueuedSector>>,
+    /// Sectors in them.
+    pub(in crate::sm) held: usize,
+    /// By bank: when the last sectors left the pipeline.
+    pub(in crate::sm) left: Vec<VecDeque<Cycle>>,
+    /// The last cycle at which sectors have tried to leave.
+    pub(in crate::sm) tried: Cycle,
+}
+
+impl BankQueues {
+    /// The empty pipelines of so many banks.
+    pub(in crate::sm) fn new(banks: u32) -> Self {
+        let each = 0..banks;
+        Self {
+            waiting: each.clone().map(|_| VecDeque::new()).collect(),
+            held: 0,
+            left: each.map(|_| VecDeque::new()).collect(),
+            tried: 0,
+        }
     }
 }
 
