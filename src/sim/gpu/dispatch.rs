@@ -435,7 +435,7 @@ impl Dispatcher {
                 grid.lives += shared.queue.now() - started;
                 return;
             }
-            Departure::Asks { .. } | Departure::Stored { .. } => return,
+            Departure::Asks { .. } => return,
             Departure::Killed { ordinal, issued, again: true, .. } => {
                 grid.again.push(ordinal);
                 grid.dropped += issued;
