@@ -622,7 +622,8 @@ pub struct Quirks {
     pub refetch_cycles: u32,
     /// Memory instructions that fill all operand collectors. Each scheduler has an equal part of
     /// them and of the load/store queue, as with `-gpgpu_sub_core_model 1`. A scheduler whose part
-    /// is full issues memory instructions only. 0: collectors never limit.
+    /// is full issues memory instructions only, and one that waits for a collector holds up those
+    /// behind it, of all schedulers. 0: collectors never limit.
     pub collector_queue: u32,
     /// Packets between the banks of an L1 whose banks work in order and the network, which takes
     /// one per cycle: without a place there, a sector that misses waits at the end of its bank's

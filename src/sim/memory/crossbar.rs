@@ -75,6 +75,8 @@ impl Turns {
 pub(super) struct Crossbar {
     sources: Vec<Source>,
     destinations: Vec<Destination>,
+    /// By slice: when its port takes the next answer; in cycles of the crossbar where ports take
+    /// turns.
     answers: Vec<u64>,
     ejects: Vec<u64>,
     gpcs: Option<GpcPorts>,
@@ -219,17 +221,18 @@ impl Crossbar {
         ceil(start + time + self.latency)
     }
 
-    /// Whether requests wait for their turn.
-    pub(super) fn is_busy(&self) -> bool {
-        self.turns.as_ref().is_some_and(|turns| !turns.requests.is_empty())
+    /// Requests that wait for their turn.
+    pub(super) fn waiting_for_turns(&self) -> usize {
+        self.turns.as_ref().map_or(0, |turns| turns.requests.len())
     }
 
-    /// The next cycle at which packets cross whose ports take turns; `None`: none waits, or all
-    /// for a place.
-    pub(super) fn next_turn(&self) -> Option<Cycle> {
+    /// The next cycle from `now` on at which packets cross whose ports take turns; `None`: none
+    /// waits, or all for a place.
+    pub(super) fn next_turn(&self, now: Cycle) -> Option<Cycle> {
         let turns = self.turns.as_ref()?;
-        let due = [turns.requests.due(), turns.answers.due()];
-        due.into_iter().flatten().min().map(|cycle| ceil(cycle * self.flit_time))
+        let due = [turns.requests.due(), turns.answers.due()].into_iter().flatten().min()?;
+        // A place may have become free long after the last turn.
+        Some(ceil(due.max(first_turn(now, self.flit_time)) * self.flit_time))
     }
 
     /// Lets packets cross, up to cycle `now`, whose ports take turns. Requests are appended to
@@ -244,8 +247,7 @@ impl Crossbar {
         let Self { turns, destinations, sources, flit_time, latency, .. } = self;
         let Some(turns) = turns else { return };
         let (flit_time, latency) = (*flit_time, *latency);
-        // A place may have become free long after the last turn.
-        let floor = (now.saturating_sub(1) << SHIFT) / flit_time + u64::from(now > 0);
+        let floor = first_turn(now, flit_time);
         let last = (now << SHIFT) / flit_time;
         let arrival = |cycle: u64| ceil((cycle + 1) * flit_time + latency);
         while let Some(cycle) = turns.requests.due().map(|due| due.max(floor))
@@ -388,6 +390,11 @@ fn answered_sectors(packet: &Packet) -> usize {
 
 fn ceil(fixed: u64) -> Cycle {
     fixed.div_ceil(1 << SHIFT)
+}
+
+/// The first cycle of the crossbar that begins after core cycle `now` - 1.
+fn first_turn(now: Cycle, flit_time: u64) -> u64 {
+    now.checked_sub(1).map_or(0, |before| (before << SHIFT) / flit_time + 1)
 }
 
 /// A length in flits; at least 1, and 1 when packets are not cut.
@@ -547,7 +554,10 @@ mod tests {
     /// Lets all packets cross whose ports take turns: SM, slice and arrival of each.
     fn turns(crossbar: &mut Crossbar) -> Vec<(u16, u16, Cycle)> {
         let (mut departed, mut answered, mut woken) = (Vec::new(), Vec::new(), Vec::new());
-        while let Some(now) = crossbar.next_turn() {
+        let mut now = 0;
+        while let Some(at) = crossbar.next_turn(now) {
+            assert!(at > now || now == 0, "time goes on: {at} after {now}");
+            now = at;
             crossbar.take_turns(now, &mut departed, &mut answered, &mut woken);
         }
         let requests = departed.iter().map(|&(packet, at)| (packet.sm, packet.slice, at));
@@ -578,18 +588,27 @@ mod tests {
 
     #[test]
     fn matched_packets_wait_for_a_place_in_front_of_their_slice() {
-        let mut machine = machine();
-        machine.interconnect.allocation = Allocation::Matched;
-        let mut crossbar = Crossbar::new(&machine);
-        for sm in [0, 1] {
-            crossbar.send(&packet(sm, 3), 0);
+        // Of the core's clock, a slower one, and a faster one.
+        for part in [1.0, 0.6, 1.7] {
+            let mut machine = machine();
+            machine.interconnect.allocation = Allocation::Matched;
+            machine.clocks.interconnect_mhz = part * machine.clocks.core_mhz;
+            let mut crossbar = Crossbar::new(&machine);
+            for sm in [0, 1] {
+                crossbar.send(&packet(sm, 3), 0);
+            }
+            assert_eq!(turns(&mut crossbar).len(), 1, "one place");
+            for free in 100..110 {
+                assert_eq!(release(&mut crossbar, 3, free), []);
+                let at = crossbar.next_turn(free).unwrap();
+                assert!((free..free + 2).contains(&at), "{free} {at} {part}");
+                let (mut departed, mut answered, mut woken) = (Vec::new(), Vec::new(), Vec::new());
+                crossbar.take_turns(at, &mut departed, &mut answered, &mut woken);
+                let (sent, arrives) = departed[0];
+                assert!(sent.sm == u16::from(free % 2 == 0) && arrives > free, "{departed:?}");
+                crossbar.send(&packet(u16::from(free % 2 == 1), 3), at);
+            }
         }
-        assert_eq!(turns(&mut crossbar).len(), 1, "one place");
-        assert_eq!(release(&mut crossbar, 3, 100), []);
-        assert_eq!(crossbar.next_turn(), Some(2), "the second cycle is over");
-        let (mut departed, mut answered, mut woken) = (Vec::new(), Vec::new(), Vec::new());
-        crossbar.take_turns(100, &mut departed, &mut answered, &mut woken);
-        assert!(departed[0].0.sm == 1 && departed[0].1 > 100, "{departed:?}");
     }
 
     #[test]

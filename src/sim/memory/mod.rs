@@ -183,7 +183,7 @@ impl MemorySystem {
     /// Schedules the next cycle in which packets cross whose ports take turns.
     #[inline]
     fn schedule_turn(&mut self, events: &mut Events) {
-        let Some(at) = self.crossbar.next_turn().map(|at| at.max(events.now())) else { return };
+        let Some(at) = self.crossbar.next_turn(events.now()) else { return };
         if at < self.next_turn {
             self.next_turn = at;
             events.schedule(at, MemoryEvent::Turn.into());
@@ -614,7 +614,7 @@ impl MemorySystem {
     /// Whether a request or a transfer is in flight.
     pub(crate) fn is_busy(&self) -> bool {
         let waits = |slice: &Slice| !slice.waiting.is_empty() || !slice.crossed.is_empty();
-        let on_the_way = self.packets.len() > 0 || self.crossbar.is_busy();
+        let on_the_way = self.packets.len() > 0 || self.crossbar.waiting_for_turns() > 0;
         on_the_way || self.channels.is_busy() || self.slices.iter().any(waits)
     }
 
@@ -624,9 +624,10 @@ impl MemorySystem {
         let crossed: usize = self.slices.iter().map(|slice| slice.crossed.len()).sum();
         let waiting: BTreeMap<usize, usize> = lengths.filter(|(_, length)| *length > 0).collect();
         format!(
-            "{} packets in flight; requests in front of slices: {waiting:?}; \
+            "{} packets in flight; {} requests in the crossbar; requests in front of slices: {waiting:?}; \
              from the other half {crossed}; {}",
             self.packets.len(),
+            self.crossbar.waiting_for_turns(),
             self.channels.describe()
         )
     }

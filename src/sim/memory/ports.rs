@@ -63,9 +63,9 @@ struct Queued<T> {
 
 /// A set of ports.
 #[derive(Clone, Debug)]
-struct Ports(Vec<u64>);
+struct PortSet(Vec<u64>);
 
-impl Ports {
+impl PortSet {
     /// An empty set of ports below `ports`.
     fn new(ports: usize) -> Self {
         Self(vec![0; ports.div_ceil(64)])
@@ -102,15 +102,15 @@ impl Ports {
 pub(super) struct Switch<T> {
     inputs: Vec<VecDeque<Queued<T>>>,
     /// By output: inputs whose first packet is ready and for it.
-    contenders: Vec<Ports>,
+    contenders: Vec<PortSet>,
     /// Inputs whose first packet is not ready yet.
-    early: Ports,
+    early: PortSet,
     /// A packet of those is ready from this cycle on, or later.
     earliest: u64,
     /// Outputs with contenders and a place behind them.
-    active: Ports,
+    active: PortSet,
     /// Outputs with contenders that found no place behind them.
-    full: Ports,
+    full: PortSet,
     /// By output: the input that it prefers.
     turns: Vec<u16>,
     /// All cycles before this one are over.
@@ -122,11 +122,11 @@ impl<T> Switch<T> {
     pub(super) fn new(inputs: usize, outputs: usize) -> Self {
         Self {
             inputs: (0..inputs).map(|_| VecDeque::new()).collect(),
-            contenders: vec![Ports::new(inputs); outputs],
-            early: Ports::new(inputs),
+            contenders: vec![PortSet::new(inputs); outputs],
+            early: PortSet::new(inputs),
             earliest: u64::MAX,
-            active: Ports::new(outputs),
-            full: Ports::new(outputs),
+            active: PortSet::new(outputs),
+            full: PortSet::new(outputs),
             turns: vec![0; outputs],
             cycle: 0,
         }
@@ -144,9 +144,9 @@ impl<T> Switch<T> {
         queue.len() >= limit && queue.len() - early() >= limit
     }
 
-    /// Whether any packet is in it.
-    pub(super) fn is_empty(&self) -> bool {
-        self.inputs.iter().all(VecDeque::is_empty)
+    /// Packets in it.
+    pub(super) fn len(&self) -> usize {
+        self.inputs.iter().map(VecDeque::len).sum()
     }
 
     /// Puts a packet into the queue of its input, which it reaches at cycle `ready`: behind all
@@ -276,7 +276,7 @@ mod tests {
         switch.push(2, 2, 7, ());
         let crossed = run(&mut switch);
         assert_eq!(crossed, [(0, 0, 4), (1, 1, 4), (2, 0, 4), (3, 1, 4), (4, 1, 2), (7, 2, 2)]);
-        assert!(switch.is_empty());
+        assert_eq!(switch.len(), 0);
     }
 
     #[test]

@@ -213,6 +213,7 @@ impl Sm {
             self.lsu.schedule_service(shared_state.queue.now(), shared_state);
         }
         self.retry(freed, shared_state);
+        self.lsu.poll(shared_state);
     }
 
     /// A sector of constants has come.

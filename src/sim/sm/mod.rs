@@ -343,9 +343,11 @@ impl Sm {
             .take(8)
             .collect();
         let stalled = self.lsu.queue.stalled;
+        let held = self.lsu.data.held();
         (ctas > 0).then(|| {
             format!(
-                "SM {}: {ctas} CTAs, load/store waits for {stalled:?}, warps {}",
+                "SM {}: {ctas} CTAs, load/store waits for {stalled:?}, {held} sectors held up \
+                 in banks, warps {}",
                 self.id,
                 waits.join(" ")
             )

@@ -377,3 +377,24 @@ fn what_misses_waits_in_its_bank_for_a_place_in_the_miss_queue() {
         }
     }
 }
+
+#[test]
+fn sectors_that_a_fill_lets_go_on_leave_with_nothing_else_to_do() {
+    // A ninth request waits for the fill of a sector; stores to all banks wait behind it for the
+    // miss queue, and nothing follows.
+    let same = [memory("LDG.E", Some(2), Some(1), |_, _, _| (1 << 20, 4))];
+    let chain = |length| vec![line("FFMA", Some(1), Some(1)); length];
+    let late = [chain(15), same.to_vec()].concat();
+    let stores = scattered("STG.E", None, Some(1), |_, warp, _, lane| {
+        (1 << 22) + (warp * 32 + lane) * 128 + lane % 4 * 32
+    });
+    let last = [chain(30), vec![stores]].concat();
+    let bodies: Vec<&[Line]> =
+        (0..8).map(|_| &same[..]).chain([&late[..], &last[..], &last[..]]).collect();
+    for (latency, places) in [("28", "16"), ("28", "2"), ("1", "16"), ("0", "16"), ("0", "1")] {
+        let set = [("l1.latency_cycles", latency), ("quirks.miss_queue", places)];
+        let resolved = named("accelsim-qv100", &set);
+        let outcome = Script::of_bodies(&resolved, &bodies, 1, 1, 11 * 32).run(&resolved);
+        assert_eq!(outcome.kernels[0].l2.write_misses, 64, "{latency} {places}");
+    }
+}

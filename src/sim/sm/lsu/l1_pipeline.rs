@@ -238,12 +238,13 @@ impl L1Pipeline {
         let mut refused = false;
         if self.banks.waiting[bank].is_empty()
             && !self.polls()
+            && self.follows(bank, ready)
             && self.takes(ready, entry.route, request)
         {
             let outcome = self.enter(entry, request, lookup, shared_state);
             if outcome.wait != Some(Wait::Entry) {
                 if outcome.wait.is_none() {
-                    self.left(bank, ready);
+                    self.note_departure(bank, ready);
                 }
                 return outcome;
             }
@@ -256,28 +257,45 @@ impl L1Pipeline {
     /// What a sector waits for that would enter the pipeline of a bank.
     fn full(&self, bank: usize, lookup: Cycle, now: Cycle) -> Option<Wait> {
         let waiting = &self.banks.waiting[bank];
-        let stages = to_usize(self.figures.latency);
+        let stages = to_usize(self.figures.latency.max(1));
         if waiting.len() >= stages {
             let refused = waiting.front().is_some_and(|head| head.refused);
             return Some(if refused { Wait::Entry } else { Wait::Port(Some(now + 1)) });
         }
-        let left = &self.banks.left[bank];
-        let at = *left.get((left.len() + waiting.len()).checked_sub(stages)?)?;
+        let departures = &self.banks.departures[bank];
+        let place = (departures.len() + waiting.len()).checked_sub(stages)?;
+        let at = *departures.get(place)?;
         (at > lookup).then(|| Wait::Port(Some(now + (at - lookup))))
     }
 
     /// A sector leaves the end of the pipeline of a bank.
-    fn left(&mut self, bank: usize, at: Cycle) {
-        let left = &mut self.banks.left[bank];
-        left.push_back(at);
-        if left.len() as u64 > self.figures.latency {
-            left.pop_front();
+    fn note_departure(&mut self, bank: usize, at: Cycle) {
+        let departures = &mut self.banks.departures[bank];
+        departures.push_back(at);
+        if departures.len() as u64 > self.figures.latency.max(1) {
+            departures.pop_front();
         }
+    }
+
+    /// Whether a sector may leave the pipeline of a bank at a cycle: behind those before it.
+    fn follows(&self, bank: usize, at: Cycle) -> bool {
+        self.banks.departures[bank].back().is_none_or(|&last| last < at)
+    }
+
+    /// Sectors in the pipelines of banks that are held up.
+    pub(in crate::sm) fn held(&self) -> usize {
+        self.banks.held
+    }
+
+    /// Cycles by which look-ups are ahead of the time at which their sectors leave.
+    pub(in crate::sm) fn reach_ahead(&self) -> Cycle {
+        self.figures.latency
     }
 
     /// Some sector waits for a place in the miss queue.
     pub(in crate::sm) fn polls(&self) -> bool {
-        self.banks.held > 0
+        self.miss_queue.exists()
+            && self.banks.held > 0
             && self.banks.waiting.iter().any(|q| q.front().is_some_and(|head| !head.refused))
     }
 
@@ -345,7 +363,11 @@ impl L1Pipeline {
         shared_state: &mut SharedState,
     ) -> Option<(u32, Cycle)> {
         let head = self.banks.waiting[bank].front()?;
-        if head.refused || head.ready > at || !self.takes(at, head.entry.route, head.request) {
+        if head.refused
+            || head.ready > at
+            || !self.follows(bank, at)
+            || !self.takes(at, head.entry.route, head.request)
+        {
             return None;
         }
         let mut held = self.banks.waiting[bank].pop_front()?;
@@ -357,7 +379,7 @@ impl L1Pipeline {
             return None;
         }
         self.banks.held -= 1;
-        self.left(bank, at);
+        self.note_departure(bank, at);
         (outcome.known != 0).then_some((held.entry.operation, outcome.known))
     }
 

@@ -31,8 +31,8 @@ use l1_pipeline::{L1Pipeline, Outcome, Wait};
 use queue::{Entry, Freed, LsuQueue, Route, Stall};
 use translation::{Pages, Translator};
 
-/// Cycles after which sectors that wait for the miss queue try again at the latest. Their look-ups
-/// are ahead of the time at which they leave by the L1's latency, which is longer.
+/// Cycles after which sectors that wait for the miss queue try again, or after the L1's latency,
+/// by which their look-ups are ahead of the time at which they leave.
 const RETRY: Cycle = 8;
 
 /// The load/store unit of one SM.
@@ -152,7 +152,11 @@ impl Lsu {
     /// The cycle at which the unit continues that would at cycle `at`: before sectors that wait
     /// for the miss queue come too late to be sent in time.
     fn before_held(&self, at: Cycle, shared_state: &SharedState) -> Cycle {
-        if self.data.polls() { at.min(shared_state.queue.now() + RETRY) } else { at }
+        if self.data.polls() {
+            at.min(shared_state.queue.now() + self.data.reach_ahead().clamp(1, RETRY))
+        } else {
+            at
+        }
     }
 
     /// Schedules the next service when something waits for it.

@@ -1,5 +1,5 @@
-//! The load/store unit of one SM: a queue of memory instructions, served in
-//! order, one L1 look-up per sector.
+//! The queues of the load/store unit of one SM: of memory instructions, which are served in order;
+//! of sectors in the pipelines of the L1's banks, as far as these are held up; of what misses.
 
 use std::collections::VecDeque;
 
@@ -173,7 +173,7 @@ pub(in crate::sm) struct LsuQueue {
     waiting: Vec<u32>,
     /// See [`scheduler_limit`].
     scheduler_limit: u32,
-    /// A scheduler's part of [`crate::config::Quirks::collector_queue`]; 0: none limit.
+    /// A scheduler's part of [`crate::config::Quirks::collector_queue`]; 0: no limit.
     collectors: u32,
     /// Instructions that were set aside and go before all others.
     pub(in crate::sm) returned: VecDeque<Entry>,
@@ -223,7 +223,7 @@ impl LsuQueue {
     }
 
     /// True when one more instruction of this scheduler may queue: where operand collectors
-    /// limit, only behind all of its own that have one, while the others have none in front.
+    /// limit, not while one of its instructions waits for a collector.
     pub(in crate::sm) fn takes_from(&self, scheduler: usize) -> bool {
         if !self.has_room() || self.waiting[scheduler] >= self.scheduler_limit {
             return false;
@@ -368,8 +368,8 @@ pub(in crate::sm) struct BankQueues {
     pub(in crate::sm) waiting: Vec<VecDeque<QueuedSector>>,
     /// Sectors in them.
     pub(in crate::sm) held: usize,
-    /// By bank: when the last sectors left the pipeline.
-    pub(in crate::sm) left: Vec<VecDeque<Cycle>>,
+    /// By bank: when the last sectors left the pipeline, in order.
+    pub(in crate::sm) departures: Vec<VecDeque<Cycle>>,
     /// The last cycle at which sectors have tried to leave.
     pub(in crate::sm) tried: Cycle,
 }
@@ -381,7 +381,7 @@ impl BankQueues {
         Self {
             waiting: each.clone().map(|_| VecDeque::new()).collect(),
             held: 0,
-            left: each.map(|_| VecDeque::new()).collect(),
+            departures: each.map(|_| VecDeque::new()).collect(),
             tried: 0,
         }
     }
