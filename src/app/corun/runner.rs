@@ -55,7 +55,8 @@ impl<'a> MixRunner<'a> {
         };
         let loads = (0..self.facts.apps.len()).map(load).collect();
         let setup = self.ctx.setup(&self.ctx.resolved.machine, loads, end);
-        Gpu::new(setup, mix).map_err(|source| self.failed(source))
+        let gpu = Gpu::new(setup, mix).map_err(|source| self.failed(source))?;
+        Ok(gpu.with_all_threads())
     }
 
     fn failed(&self, source: MachineError) -> RunError {

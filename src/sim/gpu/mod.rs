@@ -161,6 +161,20 @@ impl<'a> Gpu<'a> {
         self
     }
 
+    /// On all threads of the present pool: where it has more than one, the memory controllers are
+    /// simulated ahead of the rest of the machine. The result is the same.
+    #[must_use]
+    pub fn with_all_threads(mut self) -> Self {
+        let machine = self.hardware.machine;
+        let soonest_copy = machine.translation.as_ref().map(|spec| spec.migration_driver_cycles);
+        let threads = rayon::current_num_threads();
+        let memory_system = &mut self.hardware.shared_state.memory_system;
+        if threads > 1 {
+            memory_system.look_ahead(threads, soonest_copy.unwrap_or(Cycle::MAX));
+        }
+        self
+    }
+
     /// Keeping the lives of all CTAs that retire.
     #[must_use]
     pub fn with_cta_spans(mut self) -> Self {

@@ -1,15 +1,21 @@
-//! Memory channels on the SMs' clock: queues in front of the controllers, and their clock
-//! domain.
+//! Memory channels: transfers on their way there and back, rooms in front of the controllers, and
+//! what slices fetch and write.
 
 use std::collections::VecDeque;
 
 use crate::config::{ControllerOptions, Location, Machine, MemoryStandard, Refresh};
-use gpumodel_core::units::{ClockRatio, Cycle, SECTOR_BYTES, to_u16, to_usize};
+use gpumodel_core::units::{
+    ClockRatio, Cycle, SECTOR_BYTES, to_u8, to_u16, to_u32, to_u64, to_usize,
+};
 
+use super::controllers::{Advanced, Controller, LookAhead, edge};
 use super::page_copy::PageCopies;
-use super::{Counts, Events, granule, kilohertz};
+use super::{Counts, Events, LINE_BYTES, MemorySystem, granule, kilohertz};
+use crate::bits::bits;
+use crate::cache::WriteBack;
 use crate::dram::{Block, Channel, ChannelCounters, Done, Request};
 use crate::gpu::event_queue::MemoryEvent;
+use crate::memory::packet::Packet;
 use crate::slab::Slab;
 
 /// What a slice fetches or writes at once: a sector, as many as the memory moves at once, or
@@ -19,7 +25,7 @@ pub(super) struct Transfer {
     pub(super) address: u64,
     /// Where its first access lies; the others are the next columns.
     pub(super) place: Location,
-    /// Accesses that the controller has not accepted yet, one bit each.
+    /// Its accesses, one bit each.
     pub(super) parts: u8,
     /// Accesses that are not served yet.
     pub(super) remaining: u8,
@@ -32,11 +38,9 @@ pub(super) struct Transfer {
     pub(super) flushes: u32,
 }
 
-/// One channel and its queue.
-#[derive(Debug)]
+/// What slices see of a channel.
+#[derive(Debug, Default)]
 pub(super) struct Port {
-    pub(super) controller: Channel,
-    arrived: VecDeque<u32>,
     /// Arrived transfers that the controller has not accepted yet.
     queued: u32,
     /// Unserved writes that left their slices since the last flush.
@@ -47,10 +51,6 @@ pub(super) struct Port {
     flushes: u32,
     /// Slices that wait for room.
     waiting: VecDeque<u16>,
-    /// The cycle of the scheduled event; [`Cycle::MAX`] without one.
-    due: Cycle,
-    /// The controller's clock for which it was last scheduled.
-    next: u64,
     /// Since when requests have been waiting; `None` while none waits.
     waits_since: Option<Cycle>,
     /// Cycles in which some waited, before that.
@@ -58,25 +58,8 @@ pub(super) struct Port {
 }
 
 impl Port {
-    fn new(controller: Channel) -> Self {
-        Self {
-            controller,
-            arrived: VecDeque::new(),
-            queued: 0,
-            writes: 0,
-            flushed_writes: 0,
-            flushes: 0,
-            waiting: VecDeque::new(),
-            due: Cycle::MAX,
-            next: u64::MAX,
-            waits_since: None,
-            waited: 0,
-        }
-    }
-
     /// Notes at cycle `now` whether requests wait.
-    fn note_waiting(&mut self, now: Cycle) {
-        let waits = self.queued > 0 || self.controller.waiting() > 0;
+    fn note_waiting(&mut self, waits: bool, now: Cycle) {
         match self.waits_since {
             None if waits => self.waits_since = Some(now),
             Some(since) if !waits => {
@@ -87,10 +70,9 @@ impl Port {
         }
     }
 
-    /// What was counted up to cycle `now`.
-    fn counts(&self, now: Cycle) -> ChannelCounters {
-        let waits = self.waits_since.map_or(0, |since| now - since);
-        ChannelCounters { waiting_cycles: self.waited + waits, ..*self.controller.counters() }
+    /// Cycles up to `now` in which requests waited.
+    fn waiting_cycles(&self, now: Cycle) -> Cycle {
+        self.waited + self.waits_since.map_or(0, |since| now - since)
     }
 
     /// Counts all writes that have left the slices by now as part of a flush.
@@ -110,9 +92,14 @@ impl Port {
 #[derive(Debug)]
 pub(super) struct Channels {
     pub(super) ports: Vec<Port>,
+    /// By channel; empty while they are ahead.
+    pub(super) controllers: Vec<Controller>,
+    /// The controllers while they are ahead of the machine.
+    ahead: Option<Box<LookAhead>>,
     transfers: Slab<Transfer>,
     pub(super) clock: ClockRatio,
-    latency: Cycle,
+    /// Cycles from a slice to its channel.
+    pub(super) latency: Cycle,
     /// Transfers that may queue in front of a controller.
     queue_limit: u32,
     /// Sectors that one access moves.
@@ -139,13 +126,16 @@ impl Channels {
             options.refresh = Refresh::None;
         }
         // All are alike, and reading the standard's gaps takes longer than a copy.
-        let controller = Channel::new(standard, &options);
-        let port = |_| Port::new(controller.clone());
         let khz = machine.clocks.dram_mhz.map_or(standard.clock_khz, kilohertz);
+        let clock = ClockRatio::new(khz, kilohertz(machine.clocks.core_mhz));
+        let controller = Controller::new(Channel::new(standard, &options), clock);
+        let channels = to_usize(machine.dram.channels);
         Self {
-            ports: (0..machine.dram.channels).map(port).collect(),
+            ports: (0..channels).map(|_| Port::default()).collect(),
+            controllers: vec![controller; channels],
+            ahead: None,
             transfers: Slab::new(),
-            clock: ClockRatio::new(khz, kilohertz(machine.clocks.core_mhz)),
+            clock,
             latency: u64::from(machine.dram.latency_cycles),
             queue_limit: machine.l2.dram_queue.max(1) * slices_per_channel,
             sectors: granule(standard.bytes_per_access) / SECTOR_BYTES,
@@ -153,6 +143,34 @@ impl Channels {
             #[cfg(test)]
             written: Vec::new(),
             copies: copies.map(Box::new),
+        }
+    }
+
+    /// Lets the controllers go ahead of the machine, before anything has happened.
+    pub(super) fn look_ahead(&mut self, threads: usize) {
+        let controllers = std::mem::take(&mut self.controllers);
+        self.ahead = Some(Box::new(LookAhead::new(controllers, self.latency, threads)));
+    }
+
+    /// The controllers go no further ahead: in as many cycles as a transfer takes to its channel,
+    /// they are where the machine is.
+    pub(super) fn end_look_ahead(&mut self) {
+        self.ahead.iter_mut().for_each(|ahead| ahead.end());
+    }
+
+    /// Lets controllers that are ahead go on where nothing is known of the cycle `now`.
+    #[inline]
+    pub(super) fn keep_ahead(&mut self, now: Cycle) {
+        if self.ahead.as_ref().is_some_and(|ahead| ahead.is_behind(now)) {
+            self.go_on(now);
+        }
+    }
+
+    #[cold]
+    fn go_on(&mut self, now: Cycle) {
+        if let Some(controllers) = self.ahead.as_mut().and_then(|ahead| ahead.go_on(now)) {
+            self.controllers = controllers;
+            self.ahead = None;
         }
     }
 
@@ -177,10 +195,15 @@ impl Channels {
 
     /// Sends a transfer that leaves its slice at cycle `at`.
     pub(super) fn send(&mut self, transfer: Transfer, at: Cycle, events: &mut Events) {
-        let port = &mut self.ports[to_usize(transfer.place.channel)];
+        let channel = transfer.place.channel;
+        let port = &mut self.ports[to_usize(channel)];
         port.writes += u32::from(transfer.write);
         let number = self.transfers.insert(Transfer { flushes: port.flushes, ..transfer });
-        events.schedule(at + self.latency, MemoryEvent::ToChannel { transfer: number }.into());
+        let at = at + self.latency;
+        if let Some(ahead) = &mut self.ahead {
+            ahead.send(channel, block(number, &transfer), at);
+        }
+        events.schedule(at, MemoryEvent::ToChannel { transfer: number }.into());
     }
 
     /// A transfer arrives at its channel, whose number is returned.
@@ -190,19 +213,25 @@ impl Channels {
         events: &mut Events,
         counts: &mut Counts,
     ) -> u32 {
-        let channel = self.transfers.get(number).place.channel;
-        let port = &mut self.ports[to_usize(channel)];
-        port.arrived.push_back(number);
-        port.queued += 1;
+        self.keep_ahead(events.now());
+        let transfer = self.transfers.get(number);
+        let channel = transfer.place.channel;
+        if self.ahead.is_none() {
+            self.controllers[to_usize(channel)].arrive(block(number, transfer));
+        }
         self.advance(channel, events, counts);
         channel
     }
 
     /// The event of a channel; an event that was replaced by an earlier one does nothing.
     pub(super) fn on_event(&mut self, channel: u16, events: &mut Events, counts: &mut Counts) {
-        let port = &mut self.ports[usize::from(channel)];
-        if port.due == events.now() {
-            port.due = Cycle::MAX;
+        let now = events.now();
+        self.keep_ahead(now);
+        let takes = match &mut self.ahead {
+            Some(ahead) => ahead.takes_event(channel.into(), now),
+            None => self.controllers[usize::from(channel)].takes_event(now),
+        };
+        if takes {
             self.advance(u32::from(channel), events, counts);
         }
     }
@@ -210,49 +239,31 @@ impl Channels {
     /// Advances a channel to the present, gives it what has arrived, and schedules its next
     /// event.
     pub(super) fn advance(&mut self, channel: u32, events: &mut Events, counts: &mut Counts) {
-        let edge = self.edge(events.now());
+        let now = events.now();
+        let advanced = match &mut self.ahead {
+            Some(ahead) => ahead.advance(channel, now, &mut self.done),
+            None => self.controllers[to_usize(channel)].advance(now, &mut self.done),
+        };
+        let Advanced { event, queued, waits, copies, .. } = advanced;
         let port = &mut self.ports[to_usize(channel)];
-        port.controller.advance(edge, &mut self.done);
-        while let Some(&number) = port.arrived.front() {
-            let transfer = self.transfers.get_mut(number);
-            if !port.controller.room(transfer.write) {
-                break;
-            }
-            transfer.parts = port.controller.push_block(edge, block(number, transfer));
-            if transfer.parts != 0 {
-                break;
-            }
-            port.arrived.pop_front();
-            port.queued -= 1;
-        }
-        port.note_waiting(events.now());
-        if port.controller.take_ready_for_copy()
-            && let Some(copies) = &mut self.copies
-        {
+        port.queued = queued;
+        port.note_waiting(waits, now);
+        if copies && let Some(copies) = &mut self.copies {
             copies.bank_may_be_ready(channel, events);
         }
-        self.schedule(channel, events);
+        schedule(channel, event, events);
         self.report_served(events, counts);
     }
 
     /// The last edge of the memory's clock that the cycle `now` has reached.
     pub(super) fn edge(&self, now: Cycle) -> u64 {
-        self.clock.part_edge_at_or_after(now + 1) - 1
+        edge(self.clock, now)
     }
 
-    /// Schedules a channel's next event.
+    /// Schedules the next event of a channel that is not ahead.
     pub(super) fn schedule(&mut self, channel: u32, events: &mut Events) {
-        let port = &mut self.ports[to_usize(channel)];
-        if let Some(clock) = port.controller.next_event()
-            && (clock != port.next || port.due == Cycle::MAX)
-        {
-            port.next = clock;
-            let due = self.clock.core_cycle_at_or_after(clock).max(events.now() + 1);
-            if due < port.due {
-                port.due = due;
-                events.schedule(due, MemoryEvent::Channel { channel: to_u16(channel) }.into());
-            }
-        }
+        let event = self.controllers[to_usize(channel)].schedule(events.now());
+        schedule(channel, event, events);
     }
 
     /// Counts the served accesses and schedules the fills of reads for their last data beat.
@@ -285,7 +296,14 @@ impl Channels {
 
     /// The counters of each channel up to cycle `now`.
     pub(super) fn counts(&self, now: Cycle) -> Vec<ChannelCounters> {
-        self.ports.iter().map(|port| port.counts(now)).collect()
+        let of = |(channel, port): (usize, &Port)| {
+            let counters = match &self.ahead {
+                Some(ahead) => ahead.counters(channel),
+                None => self.controllers[channel].channel.counters(),
+            };
+            ChannelCounters { waiting_cycles: port.waiting_cycles(now), ..*counters }
+        };
+        self.ports.iter().enumerate().map(of).collect()
     }
 
     /// Bytes that one access moves.
@@ -311,9 +329,118 @@ impl Channels {
     }
 }
 
+/// Schedules the event of a channel, where there is one.
+fn schedule(channel: u32, event: Option<Cycle>, events: &mut Events) {
+    if let Some(at) = event {
+        events.schedule(at, MemoryEvent::Channel { channel: to_u16(channel) }.into());
+    }
+}
+
 fn block(token: u32, transfer: &Transfer) -> Block {
     let Location { pseudo_channel, bank_group, bank, row, column, .. } = transfer.place;
     let write = transfer.write;
     let request = Request { token, write, pseudo_channel, bank_group, bank, row, column };
     Block { request, columns: transfer.parts }
+}
+
+impl MemorySystem {
+    /// Fetches the sectors, one bit each in their line, that a request lacks in its slice.
+    pub(super) fn fetch(&mut self, packet: &Packet, sectors: u8, at: Cycle, events: &mut Events) {
+        let number = (packet.slice, packet.kernel);
+        if !self.by_line {
+            let all = self.parts(u32::MAX);
+            let transfer = self.transfer(packet.address, (all, sectors), number);
+            return self.channels.send(transfer, at, events);
+        }
+        let line = packet.address / LINE_BYTES * LINE_BYTES;
+        let each = to_u32(self.transfer_bytes / SECTOR_BYTES);
+        let mut left = sectors;
+        while left != 0 {
+            let first = left.trailing_zeros() & !(each - 1);
+            let block = sectors & (u8::MAX >> (8 - each) << first);
+            left &= !block;
+            let address = line + u64::from(first) * SECTOR_BYTES;
+            let parts = bits(block).fold(0, |parts, sector| {
+                parts | self.parts_at(to_u64(sector) * SECTOR_BYTES, u32::MAX)
+            });
+            let transfer = self.transfer(address, (parts, block), number);
+            self.channels.send(transfer, at, events);
+        }
+    }
+
+    /// The accesses of a block of transfers that hold `bytes` (a bit for each 1/32) of the sector
+    /// at `address`, one bit each.
+    fn parts_at(&self, address: u64, bytes: u32) -> u8 {
+        let inside = address & (self.transfer_bytes - 1);
+        if self.columns > 1 {
+            return self.parts(bytes) << (to_u32(inside / SECTOR_BYTES) * self.columns);
+        }
+        1 << (inside / self.granule)
+    }
+
+    /// Sends what a slice writes to memory, in as few accesses as hold it, those of one block
+    /// together.
+    pub(super) fn write_back(&mut self, number: u16, kernel: u32, events: &mut Events) {
+        let block = if self.by_line { self.transfer_bytes } else { self.granule };
+        let mut open: Option<(u64, u8, Cycle)> = None;
+        while let Some((write_back, at)) = self.slices[usize::from(number)].next_write_back() {
+            let WriteBack { address, bytes } = write_back;
+            let parts =
+                if self.by_line { self.parts_at(address, bytes) } else { self.parts(bytes) };
+            match &mut open {
+                Some((first, written, _)) if *first / block == address / block => {
+                    *written |= if self.by_line { parts } else { 0 };
+                }
+                _ => {
+                    let next = Some((address, parts, at));
+                    self.write(std::mem::replace(&mut open, next), (number, kernel), events);
+                }
+            }
+        }
+        self.write(open, (number, kernel), events);
+    }
+
+    /// Writes the accesses `parts` of the block of an address, where there is one.
+    fn write(&mut self, block: Option<(u64, u8, Cycle)>, number: (u16, u32), events: &mut Events) {
+        let Some((address, parts, at)) = block else { return };
+        let transfer = self.transfer(address, (parts, 0), number);
+        self.channels.send(Transfer { write: true, ..transfer }, at, events);
+    }
+
+    /// A read of the accesses `parts` of the block of `address`, which hold `sectors` of its line.
+    fn transfer(
+        &self,
+        address: u64,
+        (parts, sectors): (u8, u8),
+        (slice, kernel): (u16, u32),
+    ) -> Transfer {
+        let mut place = self.instances.locate(&self.mapping, address);
+        let columns = if self.by_line {
+            to_u32(self.transfer_bytes / self.mapping.access_bytes())
+        } else {
+            self.columns
+        };
+        place.column &= !(columns.max(1) - 1);
+        let remaining = to_u8(parts.count_ones());
+        Transfer {
+            address,
+            place,
+            parts,
+            sectors,
+            remaining,
+            slice,
+            kernel,
+            write: false,
+            flushes: 0,
+        }
+    }
+
+    /// The accesses of the memory that hold `bytes` (a bit for each 1/32) of a sector of the
+    /// caches, one bit each.
+    pub(super) fn parts(&self, bytes: u32) -> u8 {
+        let bits = u32::BITS / self.columns;
+        let part = u32::MAX >> (u32::BITS - bits);
+        let written = |column: &u32| bytes >> (column * bits) & part != 0;
+        (0..self.columns).filter(written).fold(0, |parts, column| parts | 1 << column).max(1)
+    }
 }

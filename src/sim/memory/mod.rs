@@ -1,6 +1,7 @@
 //! From the SMs to the memory pins: crossbar, L2 slices, channels, copies of pages.
 
 mod channel;
+mod controllers;
 mod crossbar;
 mod halves;
 mod instances;
@@ -10,7 +11,6 @@ mod ports;
 mod slice;
 #[cfg(test)]
 mod slice_tests;
-mod transfers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -544,6 +544,23 @@ impl MemorySystem {
         self.channels.copies.is_some()
     }
 
+    /// Lets the memory controllers go ahead of the rest of the machine on `threads` threads, from
+    /// the start of a run on; no result changes. Not where copies of pages may begin earlier after
+    /// [`MemorySystem::expect_copies`] than controllers can stop for them.
+    pub(crate) fn look_ahead(&mut self, threads: usize, soonest_copy: Cycle) {
+        if !self.can_copy_pages() || soonest_copy >= self.channels.latency {
+            self.channels.look_ahead(threads);
+        }
+    }
+
+    /// A page will be copied by [`MemorySystem::copy_page`]: from then on controllers depend on
+    /// each other and go ahead no more.
+    pub(crate) fn expect_copies(&mut self) {
+        if self.can_copy_pages() {
+            self.channels.end_look_ahead();
+        }
+    }
+
     /// Copies the page of `bytes` bytes at `from` to `to`, whose channels belong to another
     /// group; [`Event::PageCopied`] reports the end. Any number of copies may be in progress.
     ///
@@ -556,6 +573,7 @@ impl MemorySystem {
         bytes: u32,
         events: &mut Events,
     ) {
+        self.channels.keep_ahead(events.now());
         let copies = self.channels.copies.as_mut().expect("the caller checked can_copy_pages");
         copies.push(token, [from, to], bytes, &self.mapping, events);
     }

@@ -9,7 +9,8 @@ use std::ops::{Index, IndexMut};
 use crate::config::{AddressMap, Location, MemoryStandard, PageChannels};
 use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
 
-use super::channel::{Channels, Port};
+use super::channel::Channels;
+use super::controllers::Controller;
 use super::{Counts, Events};
 use crate::dram::{BankCopy, BankRow, Channel, Copied, Copier, bank_index};
 use crate::gpu::event_queue::{Event, MemoryEvent};
@@ -47,20 +48,20 @@ pub(super) struct PageCopies {
     copied: Vec<Copied>,
 }
 
-/// The controllers of the ports by the number of their channel.
-struct Controllers<'a>(&'a mut [Port]);
+/// The controllers by the number of their channel.
+struct Controllers<'a>(&'a mut [Controller]);
 
 impl Index<usize> for Controllers<'_> {
     type Output = Channel;
 
     fn index(&self, channel: usize) -> &Channel {
-        &self.0[channel].controller
+        &self.0[channel].channel
     }
 }
 
 impl IndexMut<usize> for Controllers<'_> {
     fn index_mut(&mut self, channel: usize) -> &mut Channel {
-        &mut self.0[channel].controller
+        &mut self.0[channel].channel
     }
 }
 
@@ -192,7 +193,7 @@ pub(super) fn work(
     let edge = channels.edge(now);
     let PageCopies { stacks, copied, .. } = &mut *copies;
     let copier = &mut stacks[place].copier;
-    copier.work(edge, &mut Controllers(&mut channels.ports), copied);
+    copier.work(edge, &mut Controllers(&mut channels.controllers), copied);
     let next = copier.next_event().map(|clock| channels.clock.core_cycle_at_or_after(clock));
     of_stack.iter().for_each(|&channel| channels.schedule(channel, events));
     copies.report_copied(channels, events);

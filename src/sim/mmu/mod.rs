@@ -316,6 +316,9 @@ impl Mmu {
         #[cfg(test)]
         self.checker.allocated(page, addresses);
         self.moves.add(one, context.queue);
+        if how == Migration::PageMove {
+            context.memory_system.expect_copies();
+        }
         true
     }
 

@@ -1,0 +1,519 @@
+//! Memory controllers on the SMs' clock, and their work ahead of the rest of the machine.
+//!
+//! A transfer is on its way to its channel for the latency of the memory, L cycles. So at cycle
+//! `s` all that arrives before `s + L` is known, and that alone, since controllers get nothing
+//! else. [`LookAhead`] lets other threads advance all controllers to `s + L` while the machine
+//! goes through about half of these cycles; then it gives them what has been sent meanwhile.
+//!
+//! A controller leaves a [`Log`] of what each of its advances gave. The machine has the same
+//! events in the same order as without look-ahead, and where it would advance a controller it
+//! takes the next entry of the log. Two events of a channel at one cycle leave the queue in the
+//! order in which they were scheduled: an arrival carries the number of advances before its
+//! transfer left, which says on which side of each of them that was.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use gpumodel_core::units::{ClockRatio, Cycle, to_u32, to_usize};
+
+use crate::dram::{Block, Channel, ChannelCounters, Done};
+
+/// Groups of channels for each thread, so that threads can share out the work.
+const GROUPS_PER_THREAD: usize = 4;
+
+/// Requests in all controllers below which another thread is not worth its start.
+const WORTH_A_THREAD: usize = 64;
+
+/// A controller, what has arrived at its channel, and its next event.
+#[derive(Clone, Debug)]
+pub(super) struct Controller {
+    pub(super) channel: Channel,
+    clock: ClockRatio,
+    /// Blocks that are not accepted yet; of the first one perhaps a part is.
+    arrived: VecDeque<Block>,
+    /// The cycle of the scheduled event; [`Cycle::MAX`] without one.
+    due: Cycle,
+    /// The controller's clock for which it was last scheduled.
+    next: u64,
+}
+
+/// What an advance of a controller gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Advanced {
+    /// The cycle of an event that is to be scheduled.
+    pub(super) event: Option<Cycle>,
+    /// Arrived blocks that are not accepted yet.
+    pub(super) queued: u32,
+    /// Accesses that were served.
+    pub(super) served: u32,
+    /// Requests wait at or in the controller.
+    pub(super) waits: bool,
+    /// A bank may have become ready for its copy.
+    pub(super) copies: bool,
+}
+
+impl Controller {
+    /// The controller of an idle channel, whose clock runs at `clock`.
+    pub(super) fn new(channel: Channel, clock: ClockRatio) -> Self {
+        Self { channel, clock, arrived: VecDeque::new(), due: Cycle::MAX, next: u64::MAX }
+    }
+
+    /// A block arrives.
+    pub(super) fn arrive(&mut self, block: Block) {
+        self.arrived.push_back(block);
+    }
+
+    /// Whether an event at cycle `now` is the scheduled one, and not one that was replaced by an
+    /// earlier event.
+    pub(super) fn takes_event(&mut self, now: Cycle) -> bool {
+        takes(&mut self.due, now)
+    }
+
+    /// Advances the channel to cycle `now` and gives it what has arrived; adds what it has served
+    /// to `done`.
+    pub(super) fn advance(&mut self, now: Cycle, done: &mut Vec<Done>) -> Advanced {
+        let (edge, before) = (edge(self.clock, now), done.len());
+        self.channel.advance(edge, done);
+        while let Some(block) = self.arrived.front_mut() {
+            if !self.channel.room(block.request.write) {
+                break;
+            }
+            block.columns = self.channel.push_block(edge, *block);
+            if block.columns != 0 {
+                break;
+            }
+            self.arrived.pop_front();
+        }
+        Advanced {
+            event: self.schedule(now),
+            queued: to_u32(self.arrived.len()),
+            served: to_u32(done.len() - before),
+            waits: !self.arrived.is_empty() || self.channel.waiting() > 0,
+            copies: self.channel.take_ready_for_copy(),
+        }
+    }
+
+    /// The cycle of the next event after `now`, where it is to be scheduled.
+    pub(super) fn schedule(&mut self, now: Cycle) -> Option<Cycle> {
+        let clock = self.channel.next_event()?;
+        if clock == self.next && self.due != Cycle::MAX {
+            return None;
+        }
+        self.next = clock;
+        let due = self.clock.core_cycle_at_or_after(clock).max(now + 1);
+        if due >= self.due {
+            return None;
+        }
+        self.due = due;
+        Some(due)
+    }
+
+    /// Requests at and in it.
+    fn load(&self) -> usize {
+        self.arrived.len() + to_usize(self.channel.waiting())
+    }
+}
+
+/// Whether the event at `now` is the one that is `due`, which then is none.
+fn takes(due: &mut Cycle, now: Cycle) -> bool {
+    let takes = *due == now;
+    if takes {
+        *due = Cycle::MAX;
+    }
+    takes
+}
+
+/// The last edge of the memory's clock that the cycle `now` has reached.
+pub(super) fn edge(clock: ClockRatio, now: Cycle) -> u64 {
+    clock.part_edge_at_or_after(now + 1) - 1
+}
+
+/// A block on its way to a channel.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    at: Cycle,
+    /// Advances of its channel before it left its slice.
+    after: u64,
+    block: Block,
+}
+
+/// What the advances of a controller gave, in their order.
+#[derive(Debug, Default)]
+struct Log {
+    entries: Vec<(Cycle, Advanced)>,
+    /// The controller's counters after each of them.
+    counters: Vec<ChannelCounters>,
+    /// What they served.
+    done: Vec<Done>,
+}
+
+impl Log {
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.counters.clear();
+        self.done.clear();
+    }
+}
+
+/// A controller that is ahead of the machine.
+#[derive(Debug)]
+struct Ahead {
+    controller: Controller,
+    /// What has left slices, in the order of arrival.
+    coming: VecDeque<Arrival>,
+    /// Cycles of events that are scheduled, and by which advance each was first.
+    scheduled: Vec<(Cycle, u64)>,
+    /// Advances so far.
+    advances: u64,
+    log: Log,
+}
+
+impl Ahead {
+    fn new(controller: Controller) -> Self {
+        let (coming, scheduled) = (VecDeque::new(), Vec::new());
+        Self { controller, coming, scheduled, advances: 0, log: Log::default() }
+    }
+
+    /// Adds what has left slices, in that order.
+    fn send(&mut self, sent: &mut Vec<Arrival>) {
+        for arrival in sent.drain(..) {
+            let place = self.coming.partition_point(|other| other.at <= arrival.at);
+            self.coming.insert(place, arrival);
+        }
+    }
+
+    /// Makes all advances before cycle `until`.
+    fn run(&mut self, until: Cycle) {
+        loop {
+            let next = self.coming.front().map_or(Cycle::MAX, |arrival| arrival.at);
+            let now = next.min(self.controller.due);
+            if now >= until {
+                return;
+            }
+            if self.is_arrival_first()
+                && let Some(Arrival { block, .. }) = self.coming.pop_front()
+            {
+                self.controller.arrive(block);
+            } else {
+                self.controller.takes_event(now);
+                self.scheduled.retain(|&(cycle, _)| cycle > now);
+            }
+            self.advance(now);
+        }
+    }
+
+    /// Whether the next arrival comes before the scheduled event.
+    fn is_arrival_first(&self) -> bool {
+        let Some(&Arrival { at, after, .. }) = self.coming.front() else { return false };
+        let due = self.controller.due;
+        if at != due {
+            return at < due;
+        }
+        let by = self.scheduled.iter().find(|&&(cycle, _)| cycle == due).map(|&(_, by)| by);
+        // Those of one cycle leave the queue in the order of scheduling.
+        by.is_none_or(|by| after <= by)
+    }
+
+    fn advance(&mut self, now: Cycle) {
+        let advanced = self.controller.advance(now, &mut self.log.done);
+        self.log.entries.push((now, advanced));
+        self.log.counters.push(*self.controller.channel.counters());
+        if let Some(event) = advanced.event
+            && self.scheduled.iter().all(|&(cycle, _)| cycle != event)
+        {
+            self.scheduled.push((event, self.advances));
+        }
+        self.advances += 1;
+    }
+
+    /// Requests that it has to deal with.
+    fn load(&self) -> usize {
+        self.coming.len() + self.controller.load()
+    }
+}
+
+/// The machine's side of a controller that is ahead.
+#[derive(Debug, Default)]
+struct Behind {
+    log: Log,
+    /// Entries of the log that the machine has taken, and what they served.
+    taken: (usize, usize),
+    /// Advances that the machine has seen in all.
+    advances: u64,
+    /// The cycle of the scheduled event; [`Cycle::MAX`] without one.
+    due: Cycle,
+    /// The counters before the log.
+    counters: ChannelCounters,
+    /// What has left slices since the controller last got that.
+    sent: Vec<Arrival>,
+}
+
+impl Behind {
+    /// Takes a new log, as the old one is at its end.
+    fn take(&mut self, log: &mut Log) {
+        debug_assert_eq!(self.taken, (self.log.entries.len(), self.log.done.len()));
+        self.counters = *self.counters();
+        self.taken = (0, 0);
+        self.log.clear();
+        std::mem::swap(&mut self.log, log);
+    }
+
+    /// The next entry of the log; what it served is added to `done`.
+    fn next(&mut self, now: Cycle, done: &mut Vec<Done>) -> Advanced {
+        let (entry, first) = self.taken;
+        let (at, advanced) = self.log.entries[entry];
+        assert_eq!(at, now, "a controller is ahead and acted at another cycle");
+        let end = first + to_usize(advanced.served);
+        done.extend_from_slice(&self.log.done[first..end]);
+        self.taken = (entry + 1, end);
+        self.advances += 1;
+        self.due = advanced.event.unwrap_or(self.due);
+        advanced
+    }
+
+    /// The counters after the last advance that the machine has seen.
+    fn counters(&self) -> &ChannelCounters {
+        let last = self.taken.0.checked_sub(1);
+        last.map_or(&self.counters, |last| &self.log.counters[last])
+    }
+}
+
+/// Controllers that are ahead of the machine, on other threads where these are idle.
+#[derive(Debug)]
+pub(super) struct LookAhead {
+    /// By channel.
+    behind: Vec<Behind>,
+    jobs: Arc<Jobs>,
+    /// Controllers that no thread works on, in order of their channels; empty while threads may.
+    idle: Vec<Job>,
+    /// How many groups there are.
+    groups: usize,
+    latency: Cycle,
+    /// The logs have all advances before this cycle.
+    covered: Cycle,
+    /// All controllers are or will be advanced to this cycle.
+    computed: Cycle,
+    /// It comes to its end.
+    ends: bool,
+}
+
+impl LookAhead {
+    /// Lets controllers at cycle 0 go ahead of the machine on `threads` threads; transfers take
+    /// `latency` cycles to them.
+    pub(super) fn new(controllers: Vec<Controller>, latency: Cycle, threads: usize) -> Self {
+        let channels = controllers.len();
+        let groups = (GROUPS_PER_THREAD * threads).clamp(1, channels.max(1));
+        let mut controllers = controllers.into_iter().map(Ahead::new);
+        let job = |group: usize| {
+            let count = channels * (group + 1) / groups - channels * group / groups;
+            Job { group, controllers: controllers.by_ref().take(count).collect(), until: 0 }
+        };
+        let idle: Vec<Job> = (0..groups).map(job).collect();
+        let behind = || Behind { due: Cycle::MAX, ..Behind::default() };
+        Self {
+            behind: (0..channels).map(|_| behind()).collect(),
+            jobs: Arc::new(Jobs::new(threads.saturating_sub(1))),
+            idle,
+            groups,
+            latency,
+            covered: 0,
+            computed: 0,
+            ends: false,
+        }
+    }
+
+    /// Notes a block that leaves its slice now and arrives at `at`.
+    pub(super) fn send(&mut self, channel: u32, block: Block, at: Cycle) {
+        debug_assert!(at >= self.computed, "{at}: the controller is at {}", self.computed);
+        let behind = &mut self.behind[to_usize(channel)];
+        behind.sent.push(Arrival { at, after: behind.advances, block });
+    }
+
+    /// Whether the event of a channel at cycle `now` is the scheduled one.
+    pub(super) fn takes_event(&mut self, channel: u32, now: Cycle) -> bool {
+        takes(&mut self.behind[to_usize(channel)].due, now)
+    }
+
+    /// What the next advance of a channel gives, which is at cycle `now`.
+    pub(super) fn advance(&mut self, channel: u32, now: Cycle, done: &mut Vec<Done>) -> Advanced {
+        self.behind[to_usize(channel)].next(now, done)
+    }
+
+    /// The counters of a channel at the machine's cycle.
+    pub(super) fn counters(&self, channel: usize) -> &ChannelCounters {
+        self.behind[channel].counters()
+    }
+
+    /// From now on controllers go no further ahead.
+    pub(super) fn end(&mut self) {
+        self.ends = true;
+    }
+
+    /// Whether the logs lack advances of the cycle `now`.
+    pub(super) fn is_behind(&self, now: Cycle) -> bool {
+        now >= self.covered
+    }
+
+    /// Takes the logs, which are at their ends, and lets the controllers go on; returns them
+    /// where they are not to go further and stand where the machine is, at cycle `now`.
+    pub(super) fn go_on(&mut self, now: Cycle) -> Option<Vec<Controller>> {
+        self.bring_back();
+        if self.covered <= now {
+            if self.ends {
+                return Some(self.take_controllers());
+            }
+            // Nothing of the present is known: that cannot wait.
+            self.run_to(now + self.window());
+            self.bring_back();
+        }
+        if !self.ends {
+            self.run_to((now + self.latency).min(self.covered + self.window()));
+        }
+        None
+    }
+
+    /// Cycles of the machine for which the controllers get at once what was sent.
+    fn window(&self) -> Cycle {
+        (self.latency / 2).max(1)
+    }
+
+    /// Brings the controllers back from the threads, and takes their logs.
+    fn bring_back(&mut self) {
+        if self.idle.is_empty() {
+            self.idle = self.jobs.bring_back(self.groups);
+        }
+        let ahead = self.idle.iter_mut().flat_map(|job| &mut job.controllers);
+        for (behind, ahead) in self.behind.iter_mut().zip(ahead) {
+            behind.take(&mut ahead.log);
+        }
+        self.covered = self.computed;
+    }
+
+    /// Gives the controllers what has been sent, and lets them advance to a cycle.
+    fn run_to(&mut self, until: Cycle) {
+        self.computed = until;
+        let mut load = 0;
+        let ahead = self.idle.iter_mut().flat_map(|job| &mut job.controllers);
+        for (behind, ahead) in self.behind.iter_mut().zip(ahead) {
+            ahead.send(&mut behind.sent);
+            load += ahead.load();
+        }
+        self.idle.iter_mut().for_each(|job| job.until = until);
+        if load < WORTH_A_THREAD {
+            self.idle.iter_mut().for_each(Job::run);
+        } else {
+            self.jobs.start(&mut self.idle);
+        }
+    }
+
+    fn take_controllers(&mut self) -> Vec<Controller> {
+        let ahead = self.idle.drain(..).flat_map(|job| job.controllers);
+        ahead.map(|ahead| ahead.controller).collect()
+    }
+}
+
+/// A group of controllers that are to advance to a cycle.
+#[derive(Debug)]
+struct Job {
+    group: usize,
+    controllers: Vec<Ahead>,
+    until: Cycle,
+}
+
+impl Job {
+    fn run(&mut self) {
+        self.controllers.iter_mut().for_each(|ahead| ahead.run(self.until));
+    }
+}
+
+/// Jobs that idle threads of the pool take; the thread of the machine takes back what none has
+/// begun, so that it never waits for a thread that has other work.
+#[derive(Debug)]
+struct Jobs {
+    /// Threads that may help.
+    helpers: usize,
+    state: Mutex<JobState>,
+    /// A job has ended.
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct JobState {
+    waiting: Vec<Job>,
+    done: Vec<Job>,
+    /// Jobs that threads work on.
+    running: usize,
+    /// Calls for help that no thread has answered yet.
+    calls: usize,
+    /// Why a job ended early.
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl Jobs {
+    fn new(helpers: usize) -> Self {
+        Self { helpers, state: Mutex::default(), ended: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, JobState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Offers jobs to the threads of the pool.
+    fn start(self: &Arc<Self>, jobs: &mut Vec<Job>) {
+        let mut state = self.lock();
+        state.waiting.append(jobs);
+        let calls = self.helpers.min(state.waiting.len());
+        let more = calls.saturating_sub(state.calls);
+        state.calls += more;
+        drop(state);
+        for _ in 0..more {
+            let jobs = Arc::clone(self);
+            rayon::spawn(move || jobs.help());
+        }
+    }
+
+    /// Works on jobs until none waits.
+    fn help(&self) {
+        let mut state = self.lock();
+        state.calls -= 1;
+        while let Some(mut job) = state.waiting.pop() {
+            state.running += 1;
+            drop(state);
+            let ended = catch_unwind(AssertUnwindSafe(|| job.run()));
+            state = self.lock();
+            state.running -= 1;
+            match ended {
+                Ok(()) => state.done.push(job),
+                Err(panic) => state.panic = Some(panic),
+            }
+            self.ended.notify_one();
+        }
+    }
+
+    /// Brings all jobs back, in the order of their groups; does those that wait.
+    fn bring_back(&self, groups: usize) -> Vec<Job> {
+        let mut own = Vec::with_capacity(groups);
+        let mut state = self.lock();
+        loop {
+            if let Some(panic) = state.panic.take() {
+                drop(state);
+                resume_unwind(panic);
+            }
+            if let Some(mut job) = state.waiting.pop() {
+                drop(state);
+                job.run();
+                own.push(job);
+                state = self.lock();
+            } else if state.running > 0 {
+                state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+            } else {
+                own.append(&mut state.done);
+                drop(state);
+                own.sort_by_key(|job| job.group);
+                return own;
+            }
+        }
+    }
+}
