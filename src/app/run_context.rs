@@ -9,7 +9,7 @@ use gpumodel_core::units::{AppId, Cycle, to_u16};
 use gpumodel_feed::StoreFeed;
 use gpumodel_report::results::{AppRecord, MachineRecord};
 use gpumodel_sim::config::{Machine, Resolved};
-use gpumodel_sim::{End, Load, Need, Program, Setup, machine_facts};
+use gpumodel_sim::{End, Gpu, Load, Need, Program, Setup, machine_facts};
 use gpumodel_trace::Filter;
 
 use crate::cache::profiles::Profiles;
@@ -58,6 +58,11 @@ impl<'a> RunContext<'a> {
             filter,
             results,
         }
+    }
+
+    /// A run of the machine on all threads. Sweeps, whose results are cached, have cells enough.
+    pub(super) fn on_threads<'m>(&self, gpu: Gpu<'m>) -> Gpu<'m> {
+        if self.results.is_none() { gpu.with_all_threads() } else { gpu }
     }
 
     /// A machine with the memory of this context, ready to run `apps` until `end`.

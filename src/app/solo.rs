@@ -98,7 +98,7 @@ fn run(
     if ctx.fast_forward {
         gpu = gpu.with_fast_forward();
     }
-    gpu.with_all_threads().run(plan, &mut watch).map_err(failed)
+    ctx.on_threads(gpu).run(plan, &mut watch).map_err(failed)
 }
 
 /// The part of a solo run that a co-run is compared with.

@@ -15,7 +15,7 @@
 //! | [`sm`] | warps, schedulers, load/store unit, L1, instruction fetch, barriers |
 //! | [`interval`] | what a warp's instructions ask for between memory events |
 //! | [`cache`] | tags, MSHRs, replacement |
-//! | [`memory`] | crossbar, L2 slices, ports of the memory channels |
+//! | [`memory`] | crossbar, L2 slices, memory channels, whose controllers may go ahead on other threads |
 //! | [`dram`] | one memory channel: commands, scheduling, refresh |
 //! | [`mmu`] | TLBs, page walks, which page moves where |
 //!

@@ -363,6 +363,11 @@ impl Script {
         self.run_apps(resolved, 1, |gpu| gpu.with_fast_forward()).unwrap()
     }
 
+    /// Runs it as `apps` applications at once on all threads.
+    pub(crate) fn run_on_all_threads(&self, resolved: &Resolved, apps: u16) -> Outcome {
+        self.run_apps(resolved, apps, |gpu| gpu.with_all_threads()).unwrap()
+    }
+
     /// Runs it as `apps` applications at once without partition.
     pub(crate) fn run_side_by_side(&self, resolved: &Resolved, apps: u16) -> Outcome {
         self.run_apps(resolved, apps, |gpu| gpu).unwrap()
@@ -470,6 +475,7 @@ pub(crate) struct Scripts {
     loads: Vec<Load>,
     end: End,
     forwarded: bool,
+    all_threads: bool,
 }
 
 impl Scripts {
@@ -478,12 +484,17 @@ impl Scripts {
         let launch =
             |kernel: usize| vec![Command::Launch { kernel: KernelId(to_u32(kernel)), stream: 0 }];
         let loads = (0..scripts.len()).map(|kernel| Load::from(launch(kernel))).collect();
-        Self { scripts, loads, end: End::default(), forwarded: false }
+        Self { scripts, loads, end: End::default(), forwarded: false, all_threads: false }
     }
 
     /// The same, fast-forwarded.
     pub(crate) fn forwarded(self) -> Self {
         Self { forwarded: true, ..self }
+    }
+
+    /// The same on all threads.
+    pub(crate) fn on_all_threads(self) -> Self {
+        Self { all_threads: true, ..self }
     }
 
     /// With another load for one of them.
@@ -522,6 +533,9 @@ impl Scripts {
         let mut gpu = Gpu::new(setup, self).unwrap();
         if self.forwarded {
             gpu = gpu.with_fast_forward();
+        }
+        if self.all_threads {
+            gpu = gpu.with_all_threads();
         }
         gpu.follow(first.clone()).unwrap();
         while let Pause::Decide(view) = gpu.advance(&mut |_| ()).unwrap() {
@@ -587,6 +601,11 @@ pub(crate) fn named(name: &str, set: &[(&str, &str)]) -> Resolved {
 pub(crate) fn sectored(name: &str, set: &[(&str, &str)]) -> Resolved {
     let sectors = [("l1.cache.sector_bytes", "32"), ("l2.cache.sector_bytes", "32")];
     named(name, &[&sectors, set].concat())
+}
+
+/// What `work` gives in a pool of `threads` threads.
+pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
 }
 
 /// The memory of a machine and where addresses lie in it.

@@ -118,7 +118,7 @@ impl Traffic {
         self.warps * self.turns * u64::from(LOADS) * each
     }
 
-    /// Runs it alone on a machine.
+    /// Runs it alone on a machine, on the threads of the present pool.
     pub(crate) fn run(&self, resolved: &Resolved) -> Outcome {
         let machine = &resolved.machine;
         let standard =
@@ -140,7 +140,7 @@ impl Traffic {
             end: End::default(),
             part: None,
         };
-        let gpu = Gpu::new(setup, self).expect("the CTA fits");
+        let gpu = Gpu::new(setup, self).expect("the CTA fits").with_all_threads();
         gpu.run(&plan, &mut |_| ()).expect("the run ends")
     }
 }

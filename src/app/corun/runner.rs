@@ -56,7 +56,7 @@ impl<'a> MixRunner<'a> {
         let loads = (0..self.facts.apps.len()).map(load).collect();
         let setup = self.ctx.setup(&self.ctx.resolved.machine, loads, end);
         let gpu = Gpu::new(setup, mix).map_err(|source| self.failed(source))?;
-        Ok(gpu.with_all_threads())
+        Ok(self.ctx.on_threads(gpu))
     }
 
     fn failed(&self, source: MachineError) -> RunError {

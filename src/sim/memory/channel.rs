@@ -148,6 +148,7 @@ impl Channels {
 
     /// Lets the controllers go ahead of the machine, before anything has happened.
     pub(super) fn look_ahead(&mut self, threads: usize) {
+        debug_assert!(self.ahead.is_none() && !self.is_busy());
         let controllers = std::mem::take(&mut self.controllers);
         self.ahead = Some(Box::new(LookAhead::new(controllers, self.latency, threads)));
     }
@@ -344,6 +345,24 @@ fn block(token: u32, transfer: &Transfer) -> Block {
 }
 
 impl MemorySystem {
+    /// Lets the memory controllers go ahead of the rest of the machine on `threads` threads, from
+    /// the start of a run on; no result changes. Not where copies of pages may begin earlier after
+    /// [`MemorySystem::expect_copies`] than controllers can stop for them.
+    pub(crate) fn look_ahead(&mut self, threads: usize, soonest_copy: Cycle) {
+        let latency = self.channels.latency;
+        if latency > 0 && (!self.can_copy_pages() || soonest_copy >= latency) {
+            self.channels.look_ahead(threads);
+        }
+    }
+
+    /// A page will be copied by [`MemorySystem::copy_page`]: from then on controllers depend on
+    /// each other and go ahead no more.
+    pub(crate) fn expect_copies(&mut self) {
+        if self.can_copy_pages() {
+            self.channels.end_look_ahead();
+        }
+    }
+
     /// Fetches the sectors, one bit each in their line, that a request lacks in its slice.
     pub(super) fn fetch(&mut self, packet: &Packet, sectors: u8, at: Cycle, events: &mut Events) {
         let number = (packet.slice, packet.kernel);

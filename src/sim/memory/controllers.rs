@@ -517,3 +517,192 @@ impl Jobs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::channel::{Channels, Transfer};
+    use super::{Controller, LookAhead};
+    use crate::config::{AddressMap, Machine, MemoryStandard, Resolved};
+    use crate::counters::KernelCounts;
+    use crate::dram::{Block, Channel, ChannelCounters, Request};
+    use crate::gpu::event_queue::{Event, EventQueue, MemoryEvent};
+    use crate::testkit::{Script, line, memory, memory_of, named, on_threads, translating};
+    use gpumodel_core::units::{ClockRatio, Cycle, to_u8};
+
+    /// What happened: cycles, events and what queued, and counters now and then.
+    type Story = (Vec<(Cycle, Event, usize)>, Vec<Vec<ChannelCounters>>);
+
+    /// Channels that get transfers at random, some at the cycles of their events.
+    struct Random {
+        channels: Channels,
+        map: AddressMap,
+        events: EventQueue<Event>,
+        state: u64,
+        /// Transfers that are still to be sent.
+        left: u32,
+    }
+
+    impl Random {
+        fn new(machine: &Machine, memory: (MemoryStandard, AddressMap), latency: Cycle) -> Self {
+            let (standard, map) = memory;
+            let mut channels = Channels::new(machine, &standard, 2, None);
+            channels.latency = latency;
+            Self { channels, map, events: EventQueue::new(), state: latency + 1, left: 3000 }
+        }
+
+        /// A number below `below`.
+        fn draw(&mut self, below: u64) -> u64 {
+            self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
+            (self.state >> 33) % below
+        }
+
+        /// Sends a transfer to one of a few rows, now or soon.
+        fn send(&mut self) {
+            if self.left == 0 {
+                return;
+            }
+            self.left -= 1;
+            let address = self.draw(1 << 13) * 64;
+            let mut place = self.map.locate(address);
+            place.column &= !1;
+            let parts = to_u8(1 + self.draw(3));
+            let remaining = to_u8(parts.count_ones());
+            let write = self.draw(3) == 0;
+            let (sectors, slice, kernel, flushes) = (1, 0, 0, 0);
+            let transfer = Transfer {
+                address,
+                place,
+                parts,
+                remaining,
+                sectors,
+                slice,
+                kernel,
+                write,
+                flushes,
+            };
+            let at = self.events.now() + self.draw(4);
+            self.channels.send(transfer, at, &mut self.events);
+        }
+
+        /// Handles events until all that was sent is served; controllers go ahead no more from
+        /// event `end` on.
+        fn story(mut self, end: usize) -> Story {
+            let (mut counts, mut story) = (vec![KernelCounts::default()], Story::default());
+            (0..300).for_each(|_| self.send());
+            while let Some(event) = self.events.next()
+                && self.channels.is_busy()
+            {
+                match event {
+                    Event::Memory(MemoryEvent::ToChannel { transfer }) => {
+                        self.channels.on_arrive(transfer, &mut self.events, &mut counts);
+                    }
+                    Event::Memory(MemoryEvent::Channel { channel }) => {
+                        self.channels.on_event(channel, &mut self.events, &mut counts);
+                    }
+                    Event::Memory(MemoryEvent::Fill { transfer }) => {
+                        self.channels.remove(transfer);
+                    }
+                    other => panic!("{other:?}"),
+                }
+                (0..self.draw(3)).for_each(|_| self.send());
+                let now = self.events.now();
+                let room = (0..4).filter(|&channel| self.channels.has_room(channel)).count();
+                story.0.push((now, event, room));
+                if story.0.len() % 97 == 0 {
+                    story.1.push(self.channels.counts(now));
+                }
+                if story.0.len() == end {
+                    self.channels.end_look_ahead();
+                }
+            }
+            assert!(self.left == 0 && story.0.len() > 3000);
+            story
+        }
+    }
+
+    #[test]
+    fn channels_that_are_ahead_do_the_same_in_the_same_order() {
+        for (name, key) in [("v100", "8"), ("ugpu", "2"), ("gtx-1080", "2"), ("warped-slicer", "2")]
+        {
+            let resolved = named(name, &[("l2.dram_queue", key)]);
+            let random = |latency| Random::new(&resolved.machine, memory_of(&resolved), latency);
+            // The shorter, the more events are scheduled at the cycle of a transfer's departure.
+            for latency in [1, 2, 7, 30, 200] {
+                let known = random(latency).story(0);
+                for (threads, end) in [(1, 0), (2, 0), (3, 1500)] {
+                    let mut ahead = random(latency);
+                    ahead.channels.look_ahead(threads);
+                    let story = on_threads(threads, || ahead.story(end));
+                    let first = known.0.iter().zip(&story.0).position(|(one, other)| one != other);
+                    assert_eq!(first, None, "{name}, {latency} cycles, {threads} threads");
+                    assert!(known == story, "{name}, {latency} cycles, {threads} threads");
+                }
+            }
+        }
+    }
+
+    /// A kernel that reads and writes lines of eight megabytes in no order.
+    fn scattered(resolved: &Resolved) -> Script {
+        let place = |cta: u64, warp: u64, turn: u64| {
+            let place = cta * 611 + warp * 97 + turn * 5003;
+            (0x4000_0000 + place % (1 << 16) * 128, 4)
+        };
+        let lines = [
+            memory("LDG.E", Some(2), None, place),
+            line("FFMA", Some(3), Some(2)),
+            memory("STG.E", None, Some(3), place),
+        ];
+        Script::new(resolved, &lines, 40, 96, 128)
+    }
+
+    #[test]
+    fn machines_give_the_same_on_any_number_of_threads() {
+        for name in ["v100", "ugpu", "h100-pcie", "accelsim-qv100", "rtx-2060"] {
+            let resolved = translating(name, &[("dispatch.sms", "8")]);
+            for apps in [1, 2] {
+                let known = scattered(&resolved).run_side_by_side(&resolved, apps);
+                for threads in [1, 2, 4] {
+                    let run = || scattered(&resolved).run_on_all_threads(&resolved, apps);
+                    let outcome = on_threads(threads, run);
+                    assert!(outcome == known, "{name}, {apps} applications, {threads} threads");
+                }
+            }
+        }
+    }
+
+    /// A controller of HBM2, and a block for a bank.
+    fn one(bank: u32) -> (Controller, Block) {
+        let resolved = named("v100", &[]);
+        let (standard, _) = memory_of(&resolved);
+        let channel = Channel::new(&standard, &standard.controller);
+        let request = Request { bank, ..Request::default() };
+        (Controller::new(channel, ClockRatio::new(1, 1)), Block { request, columns: 1 })
+    }
+
+    #[test]
+    #[should_panic(expected = "out of bounds")]
+    fn a_panic_of_another_thread_is_one_of_the_machine() {
+        on_threads(2, || {
+            let (controller, block) = one(1000);
+            let mut ahead = LookAhead::new(vec![controller], 10, 2);
+            (0..100).for_each(|_| ahead.send(0, block, 10));
+            ahead.go_on(0);
+            ahead.go_on(9);
+            ahead.go_on(18);
+        });
+    }
+
+    #[test]
+    fn what_no_thread_begins_is_done_by_the_machine() {
+        let (controller, block) = one(0);
+        let mut ahead = LookAhead::new(vec![controller], 10, 2);
+        (0..100).for_each(|_| ahead.send(0, block, 10));
+        // The only thread of the pool is that of the machine.
+        on_threads(1, || {
+            assert!([0, 5, 10].into_iter().all(|now| ahead.go_on(now).is_none()));
+            let mut done = Vec::new();
+            let advanced = ahead.advance(0, 10, &mut done);
+            assert_eq!((advanced.queued, advanced.waits, done.len()), (0, true, 0));
+        });
+    }
+}

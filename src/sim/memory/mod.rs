@@ -544,23 +544,6 @@ impl MemorySystem {
         self.channels.copies.is_some()
     }
 
-    /// Lets the memory controllers go ahead of the rest of the machine on `threads` threads, from
-    /// the start of a run on; no result changes. Not where copies of pages may begin earlier after
-    /// [`MemorySystem::expect_copies`] than controllers can stop for them.
-    pub(crate) fn look_ahead(&mut self, threads: usize, soonest_copy: Cycle) {
-        if !self.can_copy_pages() || soonest_copy >= self.channels.latency {
-            self.channels.look_ahead(threads);
-        }
-    }
-
-    /// A page will be copied by [`MemorySystem::copy_page`]: from then on controllers depend on
-    /// each other and go ahead no more.
-    pub(crate) fn expect_copies(&mut self) {
-        if self.can_copy_pages() {
-            self.channels.end_look_ahead();
-        }
-    }
-
     /// Copies the page of `bytes` bytes at `from` to `to`, whose channels belong to another
     /// group; [`Event::PageCopied`] reports the end. Any number of copies may be in progress.
     ///

@@ -9,7 +9,7 @@ use crate::config::Resolved;
 use gpumodel_core::contract::{DispatchOrder, Migration, Plan, PlanDraft, Share, Vacate, WakeOn};
 use gpumodel_core::units::to_usize;
 
-use crate::testkit::{Line, Script, Scripts, facts, line, memory, translating};
+use crate::testkit::{Line, Script, Scripts, facts, line, memory, on_threads, translating};
 
 /// `ugpu` with eight SMs.
 fn ugpu(set: &[(&str, &str)]) -> Resolved {
@@ -574,4 +574,22 @@ fn the_pages_of_random_plans_do_move() {
     let steps: Vec<Step> = (0..6).map(|first| step(first, Vacate::Switch)).collect();
     let moved: u64 = run(&ugpu(&[]), &steps).apps.iter().map(|app| app.memory.pages_moved).sum();
     assert!(moved > 100, "{moved}");
+}
+
+#[test]
+fn channels_change_hands_the_same_on_any_number_of_threads() {
+    let resolved = ugpu(&[]);
+    for migration in [Migration::PageMove, Migration::Traditional, Migration::Software] {
+        let scripts = || vec![script(&resolved, 120, 200, 64), script(&resolved, 60, 300, 64)];
+        let run = |fixture: Scripts| {
+            let plan = |groups| split(&resolved, groups, migration, vec![WakeOn::At(20_000)]);
+            fixture.run(&resolved, &plan(4), |_| split(&resolved, 2, migration, Vec::new()))
+        };
+        let known = run(Scripts::new(scripts()));
+        assert!(known.apps[0].memory.pages_moved > 0);
+        for threads in [1, 2, 4] {
+            let outcome = on_threads(threads, || run(Scripts::new(scripts()).on_all_threads()));
+            assert!(outcome == known, "{migration:?}, {threads} threads");
+        }
+    }
 }
