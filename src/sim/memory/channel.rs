@@ -264,7 +264,7 @@ impl Channels {
     /// Schedules the next event of a channel that is not ahead.
     pub(super) fn schedule(&mut self, channel: u32, events: &mut Events) {
         let event = self.controllers[to_usize(channel)].schedule(events.now());
-        schedule(channel, event, events);
+        schedule(channel, event.unwrap_or(Cycle::MAX), events);
     }
 
     /// Counts the served accesses and schedules the fills of reads for their last data beat.
@@ -330,9 +330,9 @@ impl Channels {
     }
 }
 
-/// Schedules the event of a channel, where there is one.
-fn schedule(channel: u32, event: Option<Cycle>, events: &mut Events) {
-    if let Some(at) = event {
+/// Schedules the event of a channel at cycle `at`, unless that is [`Cycle::MAX`].
+fn schedule(channel: u32, at: Cycle, events: &mut Events) {
+    if at != Cycle::MAX {
         events.schedule(at, MemoryEvent::Channel { channel: to_u16(channel) }.into());
     }
 }

@@ -15,8 +15,9 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use gpumodel_core::units::{ClockRatio, Cycle, to_u32, to_usize};
+use gpumodel_core::units::{ClockRatio, Cycle, to_u16, to_u32, to_usize};
 
 use crate::dram::{Block, Channel, ChannelCounters, Done};
 
@@ -25,6 +26,12 @@ const GROUPS_PER_THREAD: usize = 4;
 
 /// Requests in all controllers below which another thread is not worth its start.
 const WORTH_A_THREAD: usize = 64;
+
+/// How long an idle thread waits for more jobs before it looks for other work.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// How long a thread helps before it looks for other work, which goes first.
+const STAY: Duration = Duration::from_millis(20);
 
 /// A controller, what has arrived at its channel, and its next event.
 #[derive(Clone, Debug)]
@@ -42,12 +49,12 @@ pub(super) struct Controller {
 /// What an advance of a controller gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Advanced {
-    /// The cycle of an event that is to be scheduled.
-    pub(super) event: Option<Cycle>,
+    /// The cycle of an event that is to be scheduled; [`Cycle::MAX`] without one.
+    pub(super) event: Cycle,
     /// Arrived blocks that are not accepted yet.
     pub(super) queued: u32,
     /// Accesses that were served.
-    pub(super) served: u32,
+    pub(super) served: u16,
     /// Requests wait at or in the controller.
     pub(super) waits: bool,
     /// A bank may have become ready for its copy.
@@ -87,9 +94,9 @@ impl Controller {
             self.arrived.pop_front();
         }
         Advanced {
-            event: self.schedule(now),
+            event: self.schedule(now).unwrap_or(Cycle::MAX),
             queued: to_u32(self.arrived.len()),
-            served: to_u32(done.len() - before),
+            served: to_u16(done.len() - before),
             waits: !self.arrived.is_empty() || self.channel.waiting() > 0,
             copies: self.channel.take_ready_for_copy(),
         }
@@ -220,9 +227,8 @@ impl Ahead {
         let advanced = self.controller.advance(now, &mut self.log.done);
         self.log.entries.push((now, advanced));
         self.log.counters.push(*self.controller.channel.counters());
-        if let Some(event) = advanced.event
-            && self.scheduled.iter().all(|&(cycle, _)| cycle != event)
-        {
+        let event = advanced.event;
+        if event != Cycle::MAX && self.scheduled.iter().all(|&(cycle, _)| cycle != event) {
             self.scheduled.push((event, self.advances));
         }
         self.advances += 1;
@@ -269,7 +275,9 @@ impl Behind {
         done.extend_from_slice(&self.log.done[first..end]);
         self.taken = (entry + 1, end);
         self.advances += 1;
-        self.due = advanced.event.unwrap_or(self.due);
+        if advanced.event != Cycle::MAX {
+            self.due = advanced.event;
+        }
         advanced
     }
 
@@ -297,6 +305,13 @@ pub(super) struct LookAhead {
     computed: Cycle,
     /// It comes to its end.
     ends: bool,
+}
+
+impl Drop for LookAhead {
+    fn drop(&mut self) {
+        self.jobs.lock().over = true;
+        self.jobs.offered.notify_all();
+    }
 }
 
 impl LookAhead {
@@ -437,6 +452,8 @@ struct Jobs {
     state: Mutex<JobState>,
     /// A job has ended.
     ended: Condvar,
+    /// Jobs wait, or none will come any more.
+    offered: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -445,15 +462,18 @@ struct JobState {
     done: Vec<Job>,
     /// Jobs that threads work on.
     running: usize,
-    /// Calls for help that no thread has answered yet.
-    calls: usize,
+    /// Threads that help, and calls for help that none has answered yet.
+    helpers: usize,
+    /// No job will come any more.
+    over: bool,
     /// Why a job ended early.
     panic: Option<Box<dyn Any + Send>>,
 }
 
 impl Jobs {
     fn new(helpers: usize) -> Self {
-        Self { helpers, state: Mutex::default(), ended: Condvar::new() }
+        let (ended, offered) = (Condvar::new(), Condvar::new());
+        Self { helpers, state: Mutex::default(), ended, offered }
     }
 
     fn lock(&self) -> MutexGuard<'_, JobState> {
@@ -464,32 +484,42 @@ impl Jobs {
     fn start(self: &Arc<Self>, jobs: &mut Vec<Job>) {
         let mut state = self.lock();
         state.waiting.append(jobs);
-        let calls = self.helpers.min(state.waiting.len());
-        let more = calls.saturating_sub(state.calls);
-        state.calls += more;
+        let more = self.helpers.min(state.waiting.len()).saturating_sub(state.helpers);
+        state.helpers += more;
         drop(state);
+        self.offered.notify_all();
         for _ in 0..more {
             let jobs = Arc::clone(self);
             rayon::spawn(move || jobs.help());
         }
     }
 
-    /// Works on jobs until none waits.
+    /// Works on jobs for a while.
     fn help(&self) {
+        let begun = Instant::now();
         let mut state = self.lock();
-        state.calls -= 1;
-        while let Some(mut job) = state.waiting.pop() {
-            state.running += 1;
-            drop(state);
-            let ended = catch_unwind(AssertUnwindSafe(|| job.run()));
-            state = self.lock();
-            state.running -= 1;
-            match ended {
-                Ok(()) => state.done.push(job),
-                Err(panic) => state.panic = Some(panic),
+        while !state.over && begun.elapsed() < STAY {
+            if let Some(mut job) = state.waiting.pop() {
+                state.running += 1;
+                drop(state);
+                let ended = catch_unwind(AssertUnwindSafe(|| job.run()));
+                state = self.lock();
+                state.running -= 1;
+                match ended {
+                    Ok(()) => state.done.push(job),
+                    Err(panic) => state.panic = Some(panic),
+                }
+                self.ended.notify_one();
+                continue;
             }
-            self.ended.notify_one();
+            let waited = self.offered.wait_timeout(state, PATIENCE);
+            let (next, time) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = next;
+            if time.timed_out() && state.waiting.is_empty() {
+                break;
+            }
         }
+        state.helpers -= 1;
     }
 
     /// Brings all jobs back, in the order of their groups; does those that wait.
