@@ -33,6 +33,8 @@ pub(super) struct RunContext<'a> {
     filter: &'a Filter,
     /// Cached results; `None`: everything is computed.
     results: Option<&'a ResultCache>,
+    /// There are more threads than runs.
+    threads_idle: bool,
 }
 
 impl<'a> RunContext<'a> {
@@ -44,6 +46,9 @@ impl<'a> RunContext<'a> {
         results: Option<&'a ResultCache>,
     ) -> Self {
         let profiles = results.map_or_else(|| Profiles::new(&request.cache), ResultCache::profiles);
+        // Sweeps, whose results are cached, have many cells, and queues have many members.
+        let few = results.is_none() && request.queue.is_none();
+        let runs = request.apps.len() + request.schemes.len();
         let AnalyzeRequest { seed, sample, fast_forward, hot, events, ref filter, .. } = *request;
         Self {
             resolved,
@@ -57,12 +62,13 @@ impl<'a> RunContext<'a> {
             events,
             filter,
             results,
+            threads_idle: few && runs < rayon::current_num_threads(),
         }
     }
 
-    /// A run of the machine on all threads. Sweeps, whose results are cached, have cells enough.
+    /// A machine that uses idle threads, where there are any.
     pub(super) fn on_threads<'m>(&self, gpu: Gpu<'m>) -> Gpu<'m> {
-        if self.results.is_none() { gpu.with_all_threads() } else { gpu }
+        if self.threads_idle { gpu.with_all_threads() } else { gpu }
     }
 
     /// A machine with the memory of this context, ready to run `apps` until `end`.
