@@ -5,14 +5,15 @@ mod traffic;
 
 use traffic::{Pattern, Traffic, machine};
 
-/// Heap allocations of one run.
+/// Heap allocations of one run on one thread.
 fn allocations(name: &str, pattern: Pattern, turns: u64) -> u64 {
     let resolved = machine(name);
     let traffic = Traffic::new(&resolved, pattern, 64, turns);
-    let counted = allocation_counter::measure(|| {
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let run = || {
         traffic.run(&resolved);
-    });
-    counted.count_total
+    };
+    one.install(|| allocation_counter::measure(run)).count_total
 }
 
 #[test]

@@ -296,8 +296,6 @@ pub(super) struct LookAhead {
     jobs: Arc<Jobs>,
     /// Controllers that no thread works on, in order of their channels; empty while threads may.
     idle: Vec<Job>,
-    /// How many groups there are.
-    groups: usize,
     latency: Cycle,
     /// The logs have all advances before this cycle.
     covered: Cycle,
@@ -331,7 +329,6 @@ impl LookAhead {
             behind: (0..channels).map(|_| behind()).collect(),
             jobs: Arc::new(Jobs::new(threads.saturating_sub(1))),
             idle,
-            groups,
             latency,
             covered: 0,
             computed: 0,
@@ -377,7 +374,8 @@ impl LookAhead {
         self.bring_back();
         if self.covered <= now {
             if self.ends {
-                return Some(self.take_controllers());
+                let ahead = self.idle.drain(..).flat_map(|job| job.controllers);
+                return Some(ahead.map(|ahead| ahead.controller).collect());
             }
             // Nothing of the present is known: that cannot wait.
             self.run_to(now + self.window());
@@ -397,7 +395,7 @@ impl LookAhead {
     /// Brings the controllers back from the threads, and takes their logs.
     fn bring_back(&mut self) {
         if self.idle.is_empty() {
-            self.idle = self.jobs.bring_back(self.groups);
+            self.jobs.bring_back(&mut self.idle);
         }
         let ahead = self.idle.iter_mut().flat_map(|job| &mut job.controllers);
         for (behind, ahead) in self.behind.iter_mut().zip(ahead) {
@@ -421,11 +419,6 @@ impl LookAhead {
         } else {
             self.jobs.start(&mut self.idle);
         }
-    }
-
-    fn take_controllers(&mut self) -> Vec<Controller> {
-        let ahead = self.idle.drain(..).flat_map(|job| job.controllers);
-        ahead.map(|ahead| ahead.controller).collect()
     }
 }
 
@@ -522,9 +515,8 @@ impl Jobs {
         state.helpers -= 1;
     }
 
-    /// Brings all jobs back, in the order of their groups; does those that wait.
-    fn bring_back(&self, groups: usize) -> Vec<Job> {
-        let mut own = Vec::with_capacity(groups);
+    /// Brings all jobs back into `all`, in the order of their groups; does those that wait.
+    fn bring_back(&self, all: &mut Vec<Job>) {
         let mut state = self.lock();
         loop {
             if let Some(panic) = state.panic.take() {
@@ -534,15 +526,14 @@ impl Jobs {
             if let Some(mut job) = state.waiting.pop() {
                 drop(state);
                 job.run();
-                own.push(job);
+                all.push(job);
                 state = self.lock();
             } else if state.running > 0 {
                 state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
             } else {
-                own.append(&mut state.done);
-                drop(state);
-                own.sort_by_key(|job| job.group);
-                return own;
+                all.append(&mut state.done);
+                all.sort_unstable_by_key(|job| job.group);
+                return;
             }
         }
     }
@@ -552,11 +543,11 @@ impl Jobs {
 mod tests {
     use super::super::channel::{Channels, Transfer};
     use super::{Controller, LookAhead};
-    use crate::config::{AddressMap, Machine, MemoryStandard, Resolved};
+    use crate::config::{AddressMap, Machine, MemoryStandard};
     use crate::counters::KernelCounts;
     use crate::dram::{Block, Channel, ChannelCounters, Request};
     use crate::gpu::event_queue::{Event, EventQueue, MemoryEvent};
-    use crate::testkit::{Script, line, memory, memory_of, named, on_threads, translating};
+    use crate::testkit::{memory_of, named, on_threads};
     use gpumodel_core::units::{ClockRatio, Cycle, to_u8};
 
     /// What happened: cycles, events and what queued, and counters now and then.
@@ -666,35 +657,6 @@ mod tests {
                     let first = known.0.iter().zip(&story.0).position(|(one, other)| one != other);
                     assert_eq!(first, None, "{name}, {latency} cycles, {threads} threads");
                     assert!(known == story, "{name}, {latency} cycles, {threads} threads");
-                }
-            }
-        }
-    }
-
-    /// A kernel that reads and writes lines of eight megabytes in no order.
-    fn scattered(resolved: &Resolved) -> Script {
-        let place = |cta: u64, warp: u64, turn: u64| {
-            let place = cta * 611 + warp * 97 + turn * 5003;
-            (0x4000_0000 + place % (1 << 16) * 128, 4)
-        };
-        let lines = [
-            memory("LDG.E", Some(2), None, place),
-            line("FFMA", Some(3), Some(2)),
-            memory("STG.E", None, Some(3), place),
-        ];
-        Script::new(resolved, &lines, 40, 96, 128)
-    }
-
-    #[test]
-    fn machines_give_the_same_on_any_number_of_threads() {
-        for name in ["v100", "ugpu", "h100-pcie", "accelsim-qv100", "rtx-2060"] {
-            let resolved = translating(name, &[("dispatch.sms", "8")]);
-            for apps in [1, 2] {
-                let known = scattered(&resolved).run_side_by_side(&resolved, apps);
-                for threads in [1, 2, 4] {
-                    let run = || scattered(&resolved).run_on_all_threads(&resolved, apps);
-                    let outcome = on_threads(threads, run);
-                    assert!(outcome == known, "{name}, {apps} applications, {threads} threads");
                 }
             }
         }

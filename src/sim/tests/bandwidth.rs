@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::config::{Command, Location, Machine, Refresh, Resolved};
 use crate::testkit::{
-    Line, Script, address_of, gap, kernel_cycles, line, memory, memory_of, named, scattered,
-    sectored,
+    Line, Script, address_of, gap, kernel_cycles, line, memory, memory_of, named, on_threads,
+    scattered, sectored, translating,
 };
 use crate::{KernelCounts, Outcome};
 
@@ -288,4 +288,33 @@ fn what_is_written_at_the_end_is_counted_whatever_follows() {
         writes(&[vec![store()], vec![line("FADD", Some(1), Some(1)); 5_000]].concat());
     assert_eq!((alone, followed), (sectors, sectors));
     assert!(short < long);
+}
+
+/// A kernel that reads and writes lines of eight megabytes in no order.
+fn reads_and_writes(resolved: &Resolved) -> Script {
+    let place = |cta: u64, warp: u64, turn: u64| {
+        let place = cta * 611 + warp * 97 + turn * 5003;
+        (0x4000_0000 + place % (1 << 16) * 128, 4)
+    };
+    let lines = [
+        memory("LDG.E", Some(2), None, place),
+        line("FFMA", Some(3), Some(2)),
+        memory("STG.E", None, Some(3), place),
+    ];
+    Script::new(resolved, &lines, 40, 96, 128)
+}
+
+#[test]
+fn machines_give_the_same_on_any_number_of_threads() {
+    for name in ["v100", "ugpu", "h100-pcie", "accelsim-qv100", "rtx-2060"] {
+        let resolved = translating(name, &[("dispatch.sms", "8")]);
+        for apps in [1, 2] {
+            let known = reads_and_writes(&resolved).run_side_by_side(&resolved, apps);
+            for threads in [1, 2, 4] {
+                let run = || reads_and_writes(&resolved).run_on_all_threads(&resolved, apps);
+                let outcome = on_threads(threads, run);
+                assert!(outcome == known, "{name}, {apps} applications, {threads} threads");
+            }
+        }
+    }
 }
