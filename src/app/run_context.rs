@@ -33,7 +33,7 @@ pub(super) struct RunContext<'a> {
     filter: &'a Filter,
     /// Cached results; `None`: everything is computed.
     results: Option<&'a ResultCache>,
-    /// There are more threads than runs.
+    /// There are more threads than runs, probes of schemes apart.
     threads_idle: bool,
 }
 

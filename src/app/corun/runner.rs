@@ -55,8 +55,7 @@ impl<'a> MixRunner<'a> {
         };
         let loads = (0..self.facts.apps.len()).map(load).collect();
         let setup = self.ctx.setup(&self.ctx.resolved.machine, loads, end);
-        let gpu = Gpu::new(setup, mix).map_err(|source| self.failed(source))?;
-        Ok(self.ctx.on_threads(gpu))
+        Gpu::new(setup, mix).map_err(|source| self.failed(source))
     }
 
     fn failed(&self, source: MachineError) -> RunError {
@@ -111,7 +110,7 @@ impl<'a> MixRunner<'a> {
         let law = |source: LawBroken| RunError::law(name, source);
         let plan = scheme.start(&self.facts, probes).map_err(law)?;
         let mix = self.mix.formed(&plan, self.ctx.resolved);
-        let mut gpu = self.gpu(&mix, &self.all(), self.end())?;
+        let mut gpu = self.ctx.on_threads(self.gpu(&mix, &self.all(), self.end())?);
         if self.ctx.events == EventDetail::Ctas {
             gpu = gpu.with_cta_spans();
         }

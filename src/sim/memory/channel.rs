@@ -1,5 +1,5 @@
-//! Memory channels: transfers on their way there and back, rooms in front of the controllers, and
-//! what slices fetch and write.
+//! Memory channels: transfers on their way there and back, rooms in front of the controllers, these
+//! on the SMs' clock, and what slices fetch and write.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use gpumodel_core::units::{
     ClockRatio, Cycle, SECTOR_BYTES, to_u8, to_u16, to_u32, to_u64, to_usize,
 };
 
-use super::controllers::{Advanced, Controller, LookAhead, edge};
+use super::controllers::LookAhead;
 use super::page_copy::PageCopies;
 use super::{Counts, Events, LINE_BYTES, MemorySystem, granule, kilohertz};
 use crate::bits::bits;
@@ -37,6 +37,9 @@ pub(super) struct Transfer {
     /// Flushes of its channel before it left its slice.
     pub(super) flushes: u32,
 }
+
+/// Cycles to a channel from which on windows of half of them are worth a start.
+const LEAST_LATENCY: Cycle = 16;
 
 /// What slices see of a channel.
 #[derive(Debug, Default)]
@@ -86,6 +89,110 @@ impl Port {
         let before = flushes < self.flushes;
         *(if before { &mut self.flushed_writes } else { &mut self.writes }) -= 1;
     }
+}
+
+/// A controller, what has arrived at its channel, and its next event.
+#[derive(Clone, Debug)]
+pub(super) struct Controller {
+    pub(super) channel: Channel,
+    clock: ClockRatio,
+    /// Blocks that are not accepted yet; of the first one perhaps a part is.
+    arrived: VecDeque<Block>,
+    /// The cycle of the scheduled event; [`Cycle::MAX`] without one.
+    pub(super) due: Cycle,
+    /// The controller's clock for which it was last scheduled.
+    next: u64,
+}
+
+/// What an advance of a controller gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Advanced {
+    /// The cycle of an event that is to be scheduled; [`Cycle::MAX`] without one.
+    pub(super) event: Cycle,
+    /// Arrived blocks that are not accepted yet.
+    pub(super) queued: u32,
+    /// Accesses that were served.
+    pub(super) served: u16,
+    /// Requests wait at or in the controller.
+    pub(super) waits: bool,
+    /// A bank may have become ready for its copy.
+    pub(super) copies: bool,
+}
+
+impl Controller {
+    /// The controller of an idle channel, whose clock runs at `clock`.
+    pub(super) fn new(channel: Channel, clock: ClockRatio) -> Self {
+        Self { channel, clock, arrived: VecDeque::new(), due: Cycle::MAX, next: u64::MAX }
+    }
+
+    /// A block arrives.
+    pub(super) fn arrive(&mut self, block: Block) {
+        self.arrived.push_back(block);
+    }
+
+    /// Whether an event at cycle `now` is the scheduled one, and not one that was replaced by an
+    /// earlier event.
+    pub(super) fn takes_event(&mut self, now: Cycle) -> bool {
+        takes(&mut self.due, now)
+    }
+
+    /// Advances the channel to cycle `now` and gives it what has arrived; adds what it has served
+    /// to `done`.
+    pub(super) fn advance(&mut self, now: Cycle, done: &mut Vec<Done>) -> Advanced {
+        let (edge, before) = (edge(self.clock, now), done.len());
+        self.channel.advance(edge, done);
+        while let Some(block) = self.arrived.front_mut() {
+            if !self.channel.room(block.request.write) {
+                break;
+            }
+            block.columns = self.channel.push_block(edge, *block);
+            if block.columns != 0 {
+                break;
+            }
+            self.arrived.pop_front();
+        }
+        Advanced {
+            event: self.schedule(now).unwrap_or(Cycle::MAX),
+            queued: to_u32(self.arrived.len()),
+            served: to_u16(done.len() - before),
+            waits: !self.arrived.is_empty() || self.channel.waiting() > 0,
+            copies: self.channel.take_ready_for_copy(),
+        }
+    }
+
+    /// The cycle of the next event after `now`, where it is to be scheduled.
+    pub(super) fn schedule(&mut self, now: Cycle) -> Option<Cycle> {
+        let clock = self.channel.next_event()?;
+        if clock == self.next && self.due != Cycle::MAX {
+            return None;
+        }
+        self.next = clock;
+        let due = self.clock.core_cycle_at_or_after(clock).max(now + 1);
+        if due >= self.due {
+            return None;
+        }
+        self.due = due;
+        Some(due)
+    }
+
+    /// Requests at and in it.
+    pub(super) fn load(&self) -> usize {
+        self.arrived.len() + to_usize(self.channel.waiting())
+    }
+}
+
+/// Whether the event at `now` is the one that is `due`, which then is none.
+pub(super) fn takes(due: &mut Cycle, now: Cycle) -> bool {
+    let takes = *due == now;
+    if takes {
+        *due = Cycle::MAX;
+    }
+    takes
+}
+
+/// The last edge of the memory's clock that the cycle `now` has reached.
+fn edge(clock: ClockRatio, now: Cycle) -> u64 {
+    clock.part_edge_at_or_after(now + 1) - 1
 }
 
 /// All channels.
@@ -350,7 +457,7 @@ impl MemorySystem {
     /// [`MemorySystem::expect_copies`] than controllers can stop for them.
     pub(crate) fn look_ahead(&mut self, threads: usize, soonest_copy: Cycle) {
         let latency = self.channels.latency;
-        if latency > 0 && (!self.can_copy_pages() || soonest_copy >= latency) {
+        if latency >= LEAST_LATENCY && (!self.can_copy_pages() || soonest_copy >= latency) {
             self.channels.look_ahead(threads);
         }
     }

@@ -1,4 +1,4 @@
-//! Memory controllers on the SMs' clock, and their work ahead of the rest of the machine.
+//! The work of memory controllers ahead of the rest of the machine.
 //!
 //! A transfer is on its way to its channel for the latency of the memory, L cycles. So at cycle
 //! `s` all that arrives before `s + L` is known, and that alone, since controllers get nothing
@@ -17,125 +17,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpumodel_core::units::{ClockRatio, Cycle, to_u16, to_u32, to_usize};
+use gpumodel_core::units::{Cycle, to_usize};
 
-use crate::dram::{Block, Channel, ChannelCounters, Done};
+use super::channel::{Advanced, Controller, takes};
+use crate::dram::{Block, ChannelCounters, Done};
 
 /// Groups of channels for each thread, so that threads can share out the work.
 const GROUPS_PER_THREAD: usize = 4;
 
-/// Requests in all controllers below which another thread is not worth its start.
+/// Requests in and on their way to all controllers below which another thread is not worth its
+/// start.
 const WORTH_A_THREAD: usize = 64;
+
+/// Cycles of the longest window: logs grow with it.
+const LONGEST_WINDOW: Cycle = 512;
 
 /// How long an idle thread waits for more jobs before it looks for other work.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// How long a thread helps before it looks for other work, which goes first.
+/// How long a thread helps before it looks for other work.
 const STAY: Duration = Duration::from_millis(20);
-
-/// A controller, what has arrived at its channel, and its next event.
-#[derive(Clone, Debug)]
-pub(super) struct Controller {
-    pub(super) channel: Channel,
-    clock: ClockRatio,
-    /// Blocks that are not accepted yet; of the first one perhaps a part is.
-    arrived: VecDeque<Block>,
-    /// The cycle of the scheduled event; [`Cycle::MAX`] without one.
-    due: Cycle,
-    /// The controller's clock for which it was last scheduled.
-    next: u64,
-}
-
-/// What an advance of a controller gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Advanced {
-    /// The cycle of an event that is to be scheduled; [`Cycle::MAX`] without one.
-    pub(super) event: Cycle,
-    /// Arrived blocks that are not accepted yet.
-    pub(super) queued: u32,
-    /// Accesses that were served.
-    pub(super) served: u16,
-    /// Requests wait at or in the controller.
-    pub(super) waits: bool,
-    /// A bank may have become ready for its copy.
-    pub(super) copies: bool,
-}
-
-impl Controller {
-    /// The controller of an idle channel, whose clock runs at `clock`.
-    pub(super) fn new(channel: Channel, clock: ClockRatio) -> Self {
-        Self { channel, clock, arrived: VecDeque::new(), due: Cycle::MAX, next: u64::MAX }
-    }
-
-    /// A block arrives.
-    pub(super) fn arrive(&mut self, block: Block) {
-        self.arrived.push_back(block);
-    }
-
-    /// Whether an event at cycle `now` is the scheduled one, and not one that was replaced by an
-    /// earlier event.
-    pub(super) fn takes_event(&mut self, now: Cycle) -> bool {
-        takes(&mut self.due, now)
-    }
-
-    /// Advances the channel to cycle `now` and gives it what has arrived; adds what it has served
-    /// to `done`.
-    pub(super) fn advance(&mut self, now: Cycle, done: &mut Vec<Done>) -> Advanced {
-        let (edge, before) = (edge(self.clock, now), done.len());
-        self.channel.advance(edge, done);
-        while let Some(block) = self.arrived.front_mut() {
-            if !self.channel.room(block.request.write) {
-                break;
-            }
-            block.columns = self.channel.push_block(edge, *block);
-            if block.columns != 0 {
-                break;
-            }
-            self.arrived.pop_front();
-        }
-        Advanced {
-            event: self.schedule(now).unwrap_or(Cycle::MAX),
-            queued: to_u32(self.arrived.len()),
-            served: to_u16(done.len() - before),
-            waits: !self.arrived.is_empty() || self.channel.waiting() > 0,
-            copies: self.channel.take_ready_for_copy(),
-        }
-    }
-
-    /// The cycle of the next event after `now`, where it is to be scheduled.
-    pub(super) fn schedule(&mut self, now: Cycle) -> Option<Cycle> {
-        let clock = self.channel.next_event()?;
-        if clock == self.next && self.due != Cycle::MAX {
-            return None;
-        }
-        self.next = clock;
-        let due = self.clock.core_cycle_at_or_after(clock).max(now + 1);
-        if due >= self.due {
-            return None;
-        }
-        self.due = due;
-        Some(due)
-    }
-
-    /// Requests at and in it.
-    fn load(&self) -> usize {
-        self.arrived.len() + to_usize(self.channel.waiting())
-    }
-}
-
-/// Whether the event at `now` is the one that is `due`, which then is none.
-fn takes(due: &mut Cycle, now: Cycle) -> bool {
-    let takes = *due == now;
-    if takes {
-        *due = Cycle::MAX;
-    }
-    takes
-}
-
-/// The last edge of the memory's clock that the cycle `now` has reached.
-pub(super) fn edge(clock: ClockRatio, now: Cycle) -> u64 {
-    clock.part_edge_at_or_after(now + 1) - 1
-}
 
 /// A block on its way to a channel.
 #[derive(Clone, Copy, Debug)]
@@ -307,8 +208,13 @@ pub(super) struct LookAhead {
 
 impl Drop for LookAhead {
     fn drop(&mut self) {
-        self.jobs.lock().over = true;
+        let mut state = self.jobs.lock();
+        state.over = true;
+        // Calls for help may wait long for a thread; they keep no controllers until then.
+        let left = [std::mem::take(&mut state.waiting), std::mem::take(&mut state.done)];
+        drop(state);
         self.jobs.offered.notify_all();
+        drop(left);
     }
 }
 
@@ -389,7 +295,7 @@ impl LookAhead {
 
     /// Cycles of the machine for which the controllers get at once what was sent.
     fn window(&self) -> Cycle {
-        (self.latency / 2).max(1)
+        (self.latency / 2).clamp(1, LONGEST_WINDOW)
     }
 
     /// Brings the controllers back from the threads, and takes their logs.

@@ -9,8 +9,7 @@ use std::ops::{Index, IndexMut};
 use crate::config::{AddressMap, Location, MemoryStandard, PageChannels};
 use gpumodel_core::units::{Cycle, to_u16, to_u32, to_usize};
 
-use super::channel::Channels;
-use super::controllers::Controller;
+use super::channel::{Channels, Controller};
 use super::{Counts, Events};
 use crate::dram::{BankCopy, BankRow, Channel, Copied, Copier, bank_index};
 use crate::gpu::event_queue::{Event, MemoryEvent};

@@ -318,3 +318,14 @@ fn machines_give_the_same_on_any_number_of_threads() {
         }
     }
 }
+
+#[test]
+fn latencies_of_the_dram_give_the_same_on_any_number_of_threads() {
+    for latency in ["0", "1", "16", "3000"] {
+        let set = [("dispatch.sms", "8"), ("dram.latency_cycles", latency)];
+        let resolved = translating("v100", &set);
+        let known = reads_and_writes(&resolved).run_side_by_side(&resolved, 1);
+        let run = || reads_and_writes(&resolved).run_on_all_threads(&resolved, 1);
+        assert!(on_threads(2, run) == known, "{latency}");
+    }
+}

@@ -3,7 +3,7 @@
 use crate::config::Resolved;
 use gpumodel_core::contract::{PlanDraft, WakeOn};
 
-use crate::testkit::{Line, Script, Scripts, line, machine, memory, plan};
+use crate::testkit::{Line, Script, Scripts, line, machine, memory, on_threads, plan};
 use crate::{Outcome, Passed};
 
 /// A GPU of 8 SMs with 4 CTAs each.
@@ -59,6 +59,17 @@ fn a_steady_run_is_mostly_passed_over() {
     assert!((0.97..1.03).contains(&part), "{part} of the reads");
     let again = run.run_forwarded(&resolved);
     assert_eq!(outcome, again, "the same input gives the same result");
+}
+
+#[test]
+fn a_stretch_is_the_same_on_any_number_of_threads() {
+    let resolved = small();
+    let run = || Scripts::new(vec![script(&resolved, 8000)]).forwarded();
+    let first = plan(&resolved, &[4], PlanDraft::default());
+    let outcome = |fixture: Scripts| fixture.run(&resolved, &first, |_| unreachable!("no wake"));
+    let known = outcome(run());
+    assert!(known.apps[0].passed.unwrap().stretches > 0);
+    assert!(on_threads(2, || outcome(run().on_all_threads())) == known);
 }
 
 #[test]
