@@ -628,6 +628,7 @@ pub struct Quirks {
     /// Packets between the banks of an L1 whose banks work in order and the network, which takes
     /// one per cycle: without a place there, a sector that misses waits at the end of its bank's
     /// pipeline, and the lowest bank goes first; 0: no such queue.
+    #[serde(skip_serializing_if = "is_zero")]
     pub miss_queue: u32,
     /// Only the registers that the trace lists carry dependencies: a wide load
     /// covers its first register alone.
