@@ -625,7 +625,8 @@ impl MemorySystem {
         let crossed: usize = self.slices.iter().map(|slice| slice.crossed.len()).sum();
         let waiting: BTreeMap<usize, usize> = lengths.filter(|(_, length)| *length > 0).collect();
         format!(
-            "{} packets in flight; {} requests in the crossbar; requests in front of slices: {waiting:?}; \
+            "{} packets in flight; {} requests in the crossbar; \
+             requests in front of slices: {waiting:?}; \
              from the other half {crossed}; {}",
             self.packets.len(),
             self.crossbar.waiting_for_turns(),

@@ -51,7 +51,7 @@ const T: f64 = 2.365;
 /// Half the 95 % interval of a stretch is this part of it at least: windows do not see all that
 /// changes across one. Measured: six solo runs, whole and fast-forwarded, differ by up to 2.6 %
 /// of the cycles passed over (DXTC of UGPU), by 1.1 % in the mean; a run whose SMs fall into step
-/// at the crossbar over two million instructions (`accelsim-qv100`), by 2.6 %.
+/// at the crossbar over a million warp instructions (`accelsim-qv100`), by 2.6 %.
 const UNSEEN: f64 = 0.03;
 
 /// The same of all cycles of a run with stretches: behind one, requests come in another order.
