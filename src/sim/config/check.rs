@@ -222,6 +222,7 @@ fn launches(m: &Machine) -> Vec<String> {
     let launches = [
         ("dispatch.kernel_launch_cycles", m.dispatch.kernel_launch_cycles),
         ("dispatch.cta_launch_cycles", m.dispatch.cta_launch_cycles),
+        ("dispatch.cta_interval_cycles", u64::from(m.dispatch.cta_interval_cycles)),
         ("dispatch.kernel_retire_cycles", m.dispatch.kernel_retire_cycles),
     ];
     refused(&launches, |cycles| cycles <= 10_000_000)

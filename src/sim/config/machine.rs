@@ -106,6 +106,9 @@ pub struct Dispatch {
     pub ctas_per_cycle: u32,
     /// Cycles from a CTA's start until its warps may issue.
     pub cta_launch_cycles: u64,
+    /// Cycles from one CTA that an SM sets up to the next, which waits in its place; 0: none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cta_interval_cycles: u32,
     /// Cycles from a kernel's last retired CTA until the next launch of its stream begins.
     pub kernel_retire_cycles: u64,
     /// Which SM gets the next CTA.
@@ -608,6 +611,9 @@ pub struct Fetch {
     pub outer_outstanding: u32,
     /// Lines that follow a line and are fetched with it.
     pub prefetch_lines: u32,
+    /// The outer cache has the code of a launch from its start, as after an earlier run of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub starts_warm: bool,
 }
 
 /// What a given machine does differently from hardware; each is off by default.

@@ -28,6 +28,10 @@ pub(crate) struct Dispatcher {
     dispatch_groups: DispatchGroups,
     /// Cycles from a CTA's start until its warps issue.
     first_issue: Cycle,
+    /// Cycles for which an SM sets up a CTA, one at a time.
+    set_up: Cycle,
+    /// By SM: until when it sets up those that came before.
+    sets_up_until: Vec<Cycle>,
     /// Launch for which each SM's L1 was prepared.
     prepared: Vec<Option<u32>>,
     /// CTAs whose state is in memory, in the order in which they left.
@@ -87,6 +91,8 @@ impl Dispatcher {
             dispatch_groups: DispatchGroups::new(apps, sms),
             first_issue: machine.dispatch.cta_launch_cycles.max(1)
                 + u64::from(machine.sm.first_issue_cycles),
+            set_up: u64::from(machine.dispatch.cta_interval_cycles),
+            sets_up_until: vec![0; sms],
             prepared: vec![None; sms],
             gpc_of: (0..machine.dispatch.sms)
                 .map(|sm| {
@@ -381,7 +387,9 @@ impl Dispatcher {
         held.ctas += 1;
         held.warps += grid.need.warps;
         grid.came(sm, shared_state.elapsed());
-        let begin = shared_state.queue.now() + self.first_issue;
+        let turn = shared_state.queue.now().max(self.sets_up_until[sm]);
+        self.sets_up_until[sm] = turn + self.set_up;
+        let begin = turn + self.first_issue;
         let arrival = Arrival { kernel, need: grid.need, bounds: &bounds, begin, seat };
         if let Some(worker_pool) = &mut grid.worker_pool {
             let number = worker_pool.take_place(sm, active_plan.quota(grid.app, sm));

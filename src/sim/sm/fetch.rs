@@ -88,6 +88,9 @@ pub(super) struct Fetch {
     alarms: Vec<Cycle>,
     /// Instructions that a warp issues per cycle at most.
     issue_width: u32,
+    /// Where launches find their code in the outer cache: a bit for each line that has been
+    /// asked for.
+    asked: Option<Vec<u64>>,
 }
 
 impl Fetch {
@@ -113,6 +116,20 @@ impl Fetch {
             sleepers: Vec::new(),
             alarms: Vec::new(),
             issue_width: machine.sm.issue_width.max(1),
+            asked: spec.starts_warm.then(Vec::new),
+        }
+    }
+
+    /// The outer cache has a line of code from the start, until others take its place.
+    fn put_in_at_first(&mut self, line: u32) {
+        let Some(asked) = &mut self.asked else { return };
+        let (word, bit) = (to_usize(line / 64), 1 << (line % 64));
+        if asked.len() <= word {
+            asked.resize(word + 1, 0);
+        }
+        if asked[word] & bit == 0 {
+            asked[word] |= bit;
+            self.outer.fill(line);
         }
     }
 
@@ -319,6 +336,7 @@ impl Window<'_> {
             return;
         }
         counts.outer_lines += 1;
+        self.fetch.put_in_at_first(line);
         let ready = self.fetch.look_up(line, self.kernel, self.now, &mut counts.outer_misses);
         self.fetch.inner[self.place].coming.push(Coming { line, ready, ahead });
     }

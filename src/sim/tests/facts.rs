@@ -126,3 +126,18 @@ fn traffic_is_conserved_between_levels() {
     assert_eq!(counts.l2.read_misses, counts.dram_reads);
     assert_eq!(counts.l1.reads(), 160 * 8 * 16 * 4);
 }
+
+#[test]
+fn an_sm_sets_up_its_ctas_one_after_the_other() {
+    let cycles = |interval: &str, ctas: u32| {
+        let set = [("dispatch.sms", "1"), ("dispatch.cta_interval_cycles", interval)];
+        let machine = machine(&set);
+        let body = [line("FADD", Some(1), None); 4];
+        kernel_cycles(&Script::new(&machine, &body, 1, ctas, 64).run(&machine))
+    };
+    // All ten have a place at once; a hundred take four rounds of the 32 places.
+    let more = |ctas| cycles("500", ctas) - cycles("0", ctas);
+    assert!(more(1) == 0, "{}", more(1));
+    assert!((9 * 490..=9 * 500).contains(&more(10)), "{}", more(10));
+    assert!((99 * 490..=99 * 500).contains(&more(100)), "{}", more(100));
+}

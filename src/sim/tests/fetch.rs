@@ -55,6 +55,16 @@ fn a_small_kernel_is_fetched_once_per_scheduler_and_once_per_sm() {
 }
 
 #[test]
+fn code_of_an_earlier_run_is_in_the_outer_cache_until_others_take_its_place() {
+    let warm = caches(&[("fetch.starts_warm", "true")]);
+    let small = run(&warm, &code(8), 20, 512).kernels[0].fetch;
+    assert_eq!((small.outer_lines, small.outer_misses, small.l2.reads()), (4 * 8, 0, 0));
+    // 80 lines in a cache of 64: each turn but the first misses all.
+    let large = |set| run(set, &code(80), 3, 32).kernels[0].fetch.outer_misses;
+    assert_eq!([large(&caches(&[])), large(&warm)], [240, 160]);
+}
+
+#[test]
 fn a_loop_in_the_inner_cache_costs_nothing_after_its_first_turn() {
     let without = [("quirks.instruction_buffer", "0")];
     assert_eq!(turn(&caches(&[]), 8), turn(&without, 8));

@@ -85,6 +85,94 @@ fn bits_that_cannot_choose_are_refused() {
 }
 
 #[test]
+fn what_cannot_be_xored_onto_a_channel_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let made = |interleave: &str, xor: &str| {
+        let text = format!(
+            "[interleave]\n{interleave}\n[fields]\ncolumn = {{ value = \"5-9\", assumed = \"x\" }}\n\
+             bank = {{ value = \"12-14\", assumed = \"x\" }}\n\
+             row = {{ value = \"15-\", assumed = \"x\" }}\n\
+             [xor]\nchannel = {{ value = \"{xor}\", assumed = \"x\" }}\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        let mapping = Mapping::load(path.to_str().unwrap(), &gpumodel::models());
+        mapping.and_then(|mapping| mapping.for_machine(4, 1)).map_err(|error| error.to_string())
+    };
+    let bits = "channel = { value = \"10-11\", assumed = \"x\" }";
+    let map = made(bits, "12, 14; 13").unwrap();
+    for (address, channel) in [(0, 0), (1 << 10, 1), (1 << 12, 1), (5 << 12, 0), (1 << 13, 2)] {
+        assert_eq!(map.locate(address).channel, channel, "{address:#x}");
+        assert_eq!(map.address(map.locate(address)), address);
+    }
+    for (interleave, xor, words) in [
+        (bits, "12", "a list in xor.channel for each of its 2 channel bits, found 1"),
+        (bits, "12; 10", "xor.channel has address bit 10, which is a channel bit"),
+        (bits, "12; x", "one per bit of the channel"),
+        (
+            "shift = { value = 10, assumed = \"x\" }",
+            "12; 13",
+            "xor.channel needs interleave.channel",
+        ),
+    ] {
+        let error = made(interleave, xor).unwrap_err();
+        assert!(error.contains(words) && error.contains("mine"), "{error}");
+    }
+}
+
+/// The mapping of reports/SILICON.md.
+fn measured_v100() -> AddressMap {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("measured.toml");
+    let keys = [
+        "[interleave]\nchannel = \"10-13, 15\"",
+        "[fields]\ncolumn = \"5-8, 14\"",
+        "pseudo_channel = \"9\"",
+        "bank_group = \"16-17\"",
+        "bank = \"18-19\"",
+        "row = \"20-\"",
+        "slice = \"7\"",
+        "[xor]\nchannel = \"17; 18, 19; 16; 19; 18\"",
+        "[hash]\nkind = \"polynomial\"",
+        "from = 20",
+    ];
+    let sourced = |line: &&str| {
+        let (key, value) = line.split_once(" = ").unwrap();
+        format!("{key} = {{ value = {value}, assumed = \"x\" }}\n")
+    };
+    std::fs::write(&path, keys.iter().map(sourced).collect::<String>()).unwrap();
+    let map = Mapping::load(path.to_str().unwrap(), &gpumodel::models()).unwrap();
+    map.for_machine(32, 2).unwrap()
+}
+
+/// Facts of `PER_SLICE/L2_slices_V100.csv` of chrirocca/GPUNetBench (at 6e483f0), which gives the
+/// L2 slice of each KiB of a MiB, for the mapping that reports/SILICON.md has.
+#[test]
+fn the_slices_of_a_v100_can_be_written_down() {
+    let map = measured_v100();
+    for address in (0..1 << 21).step_by(96).chain((5 << 33)..(5 << 33) + 4096) {
+        let access = address / 32 * 32;
+        assert_eq!(map.address(map.locate(address)), access, "{address:#x}");
+    }
+    let slice = |kib: u64| map.locate(kib << 10).channel;
+    let together = [
+        [0, 16, 68, 84, 129, 145, 197, 213, 290, 306, 358, 374, 522, 538, 590, 1005],
+        [42, 58, 110, 126, 171, 187, 239, 255, 264, 280, 332, 348, 544, 560, 612, 983],
+        [7, 23, 67, 83, 134, 150, 194, 210, 293, 309, 353, 369, 525, 541, 585, 1018],
+    ];
+    for kib in &together {
+        assert!(kib.iter().all(|&one| slice(one) == slice(kib[0])), "{kib:?}");
+    }
+    let of = |kib: std::ops::Range<u64>| kib.map(slice).collect::<BTreeSet<_>>().len();
+    assert_eq!([of(0..16), of(0..32), of(32..64), of(0..64)], [16, 16, 16, 32]);
+    let all = (0..1024).map(slice).fold(BTreeMap::new(), |mut counts, slice| {
+        *counts.entry(slice).or_insert(0) += 1;
+        counts
+    });
+    assert!(all.len() == 32 && all.values().all(|&kib| kib == 32), "{all:?}");
+}
+
+#[test]
 fn a_mapping_to_one_place_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine.toml");

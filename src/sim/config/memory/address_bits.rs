@@ -1,7 +1,7 @@
 //! The linear part of an address mapping: which parts of a location each address
 //! bit is XORed onto, as matrices over GF(2). Knows no channel arithmetic.
 
-use super::mapping::{FIELDS, Hash, Interleave, Mapping};
+use super::mapping::{FIELDS, Hash, Mapping};
 use gpumodel_core::units::{to_u32, to_usize};
 
 /// Address bytes that the tables cover.
@@ -61,11 +61,9 @@ impl Lanes<'_> {
     }
 
     fn hash_width(&self) -> Result<u32, String> {
-        if self.mapping.hash == Hash::None || self.ports == 1 {
+        let spreads = self.mapping.hash != Hash::None || !self.mapping.channel_xor.is_empty();
+        if !spreads || self.ports == 1 {
             return Ok(0);
-        }
-        if matches!(self.mapping.interleave, Interleave::Bits(_)) {
-            return Err("a hash needs interleave.shift, not interleave.channel".to_owned());
         }
         let width = self.ports.next_power_of_two().ilog2();
         if to_usize(width) > POLYNOMIALS.len() {
@@ -91,12 +89,25 @@ impl Lanes<'_> {
 
     fn hash_image(&self, bit: u32) -> u64 {
         let width = self.hash_width().unwrap_or(0);
+        if width == 0 {
+            return 0;
+        }
+        self.upper_image(bit, width) ^ self.channel_image(bit)
+    }
+
+    /// The bits of the channel, above those of the slice, that bit `bit` is XORed onto.
+    fn channel_image(&self, bit: u32) -> u64 {
+        let lists = (self.slice.len()..).zip(&self.mapping.channel_xor);
+        lists.fold(0, |image, (at, list)| image | u64::from(list.contains(&bit)) << at)
+    }
+
+    fn upper_image(&self, bit: u32, width: u32) -> u64 {
         let (from, bits) = match self.mapping.hash {
             Hash::None => return 0,
             Hash::Polynomial(from, bits) | Hash::Fold(from, bits) => (from, bits),
         };
         // A slice bit chooses the slice; hashing it onto itself would lose it.
-        if width == 0 || bit < from || bit >= from + bits || self.slice.contains(&bit) {
+        if bit < from || bit >= from + bits || self.slice.contains(&bit) {
             return 0;
         }
         if matches!(self.mapping.hash, Hash::Fold(..)) {

@@ -505,6 +505,9 @@ pub(super) fn divide(shift: u32, channels: u32) -> Split {
 /// The channel split, and the address bits that it takes for itself.
 fn split(mapping: &Mapping, channels: u32) -> Result<(Split, u64), String> {
     match &mapping.interleave {
+        Interleave::Divide(_) if !mapping.channel_xor.is_empty() => {
+            Err("xor.channel needs interleave.channel, not interleave.shift".to_owned())
+        }
         Interleave::Divide(shift) => Ok((divide(*shift, channels), 0)),
         Interleave::Bits(bits) => {
             let count = bits.len();
@@ -518,8 +521,26 @@ fn split(mapping: &Mapping, channels: u32) -> Result<(Split, u64), String> {
             if to_usize(taken.count_ones()) != count {
                 return Err("its channel bits name one bit twice".to_owned());
             }
+            check_channel_xor(mapping, count, taken)?;
             Ok((Split::Bits(bits.clone()), taken))
         }
+    }
+}
+
+/// Checks what is XORed onto `count` channel bits, which are `taken`.
+fn check_channel_xor(mapping: &Mapping, count: usize, taken: u64) -> Result<(), String> {
+    let lists = &mapping.channel_xor;
+    if !lists.is_empty() && lists.len() != count {
+        return Err(format!(
+            "expected a list in xor.channel for each of its {count} channel bits, found {}",
+            lists.len()
+        ));
+    }
+    match lists.iter().flatten().find(|bit| taken >> **bit & 1 == 1) {
+        Some(bit) => Err(format!(
+            "xor.channel has address bit {bit}, which is a channel bit: two channels would become one"
+        )),
+        None => Ok(()),
     }
 }
 

@@ -54,6 +54,8 @@ pub struct Mapping {
     pub(super) fields: [Vec<u32>; 5],
     /// Bits XORed onto the bits of each of [`FIELDS`], in the same order.
     pub(super) xor: [Vec<u32>; 5],
+    /// Bits XORed onto each bit of the channel, which takes none of them itself.
+    pub(super) channel_xor: Vec<Vec<u32>>,
     /// Bits of the slice, lowest first; a machine uses as many as it needs.
     pub(super) slice: Vec<u32>,
     /// Bits that choose nothing, as on a simulator that drops them: addresses that differ in
@@ -95,6 +97,7 @@ impl Mapping {
         let interleave = reader.interleave()?;
         let fields = FIELDS.map(|field| reader.bits(&format!("fields.{field}")));
         let xor = FIELDS.map(|field| reader.bits(&format!("xor.{field}")));
+        let channel_xor = reader.channel_xor()?;
         let slice = reader.bits("fields.slice")?;
         let dropped = reader.bits("fields.dropped")?;
         let hash = reader.hash()?;
@@ -105,6 +108,7 @@ impl Mapping {
             interleave,
             fields: all(fields)?,
             xor: all(xor)?,
+            channel_xor,
             slice,
             dropped,
             hash,
@@ -150,6 +154,18 @@ impl Reader<'_> {
             let expected =
                 format!("bits below {ADDRESS_BITS}, low to high, such as \"5-7, 9\" or \"15-\"");
             SpecError::value(&leaf.place, key, expected, format!("`{}`", leaf.text))
+        })
+    }
+
+    /// Lists of bits, one for each bit of the channel.
+    fn channel_xor(&mut self) -> Result<Vec<Vec<u32>>, SpecError> {
+        let Some(leaf) = self.leaves.remove("xor.channel") else { return Ok(Vec::new()) };
+        let lists: Option<Vec<_>> = leaf.text.split(';').map(bit_list).collect();
+        lists.ok_or_else(|| {
+            let expected = format!(
+                "lists of bits below {ADDRESS_BITS}, one per bit of the channel, such as \"17; 16, 18\""
+            );
+            SpecError::value(&leaf.place, "xor.channel", expected, format!("`{}`", leaf.text))
         })
     }
 
@@ -201,6 +217,7 @@ impl Reader<'_> {
             "interleave.channel",
             "fields.slice",
             "fields.dropped",
+            "xor.channel",
             "hash.kind",
         ];
         let lists = FIELDS.iter().flat_map(|f| [format!("fields.{f}"), format!("xor.{f}")]);
