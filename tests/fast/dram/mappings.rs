@@ -133,6 +133,8 @@ fn measured_v100() -> AddressMap {
         "row = \"20-\"",
         "slice = \"7\"",
         "[xor]\nchannel = \"17; 18, 19; 16; 19; 18\"",
+        "bank_group = \"20-21\"",
+        "bank = \"22-23\"",
         "[hash]\nkind = \"polynomial\"",
         "from = 20",
     ];

@@ -101,6 +101,7 @@ impl Lanes<'_> {
         lists.fold(0, |image, (at, list)| image | u64::from(list.contains(&bit)) << at)
     }
 
+    /// The bits of channel and slice that bit `bit` of the upper ones is hashed onto.
     fn upper_image(&self, bit: u32, width: u32) -> u64 {
         let (from, bits) = match self.mapping.hash {
             Hash::None => return 0,

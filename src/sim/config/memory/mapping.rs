@@ -41,7 +41,7 @@ pub struct Location {
 /// bit divided by the channel count (for a power of two: bits inserted there),
 /// and all other bits count in the address *without* the channel. With
 /// `interleave.channel` the channel is a list of bits of the address itself and
-/// so are all others.
+/// so are all others; `xor.channel` lists the bits that are XORed onto each of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mapping {
     /// Name: the file's stem.
