@@ -34,6 +34,11 @@ impl<T: Copy> Slab<T> {
         &mut self.records[to_usize(number)]
     }
 
+    /// All records, and what was last in the places of removed ones.
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.records.iter_mut()
+    }
+
     /// Removes a record.
     #[inline]
     pub(crate) fn remove(&mut self, number: u32) -> T {

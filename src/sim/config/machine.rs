@@ -167,6 +167,10 @@ pub struct SmSpec {
     /// which it issues, before the warp's place is free.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub exit_cycles: u32,
+    /// A warp ends without the answers to its stores and reductions, for which only its fences and
+    /// the end of the launch wait; false: it waits for them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub posted_stores: bool,
     /// Cycles from the last arrival at a barrier of a CTA to the next instruction of the warps
     /// that wait there; 0 counts as 1.
     #[serde(default, skip_serializing_if = "is_zero")]

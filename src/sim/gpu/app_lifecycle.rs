@@ -200,24 +200,39 @@ impl Gpu<'_> {
         self.hardware.sms[sm].take_departed(&mut departed);
         for departure in departed.drain(..) {
             let kernel = departure.kernel();
+            if let Departure::Stored { .. } = departure {
+                self.end_if_over(kernel);
+                continue;
+            }
             self.hardware.dispatcher.ask_after_departure(kernel, sm, now + 1);
             if let Departure::Asks { slot, .. } = departure {
                 self.next_task(kernel, (sm, slot));
                 continue;
             }
             self.hardware.dispatcher.departed(sm, departure, &self.hardware.shared_state);
-            let Hardware { dispatcher, shared_state, .. } = &mut self.hardware;
-            let grid = &mut dispatcher.grids[to_usize(kernel)];
-            let stopped = self.apps[grid.app.index()].state == State::Finished;
-            if grid.is_over() && !stopped {
-                self.end(kernel);
-            } else {
+            if !self.end_if_over(kernel) {
+                let Hardware { dispatcher, shared_state, .. } = &mut self.hardware;
+                let grid = &mut dispatcher.grids[to_usize(kernel)];
                 grid.note_gone(&self.plan_control, &mut shared_state.queue);
             }
         }
         self.departed = departed;
         self.plan_control.note_drained(&mut self.apps, &self.hardware);
         self.hardware.dispatcher.schedule(&mut self.hardware.shared_state);
+    }
+
+    /// Ends a launch whose CTAs have all ended once their stores are done: false where there is
+    /// more to come of it.
+    fn end_if_over(&mut self, kernel: u32) -> bool {
+        let Hardware { dispatcher, shared_state, .. } = &self.hardware;
+        let grid = &dispatcher.grids[to_usize(kernel)];
+        if !grid.is_over() || self.apps[grid.app.index()].state == State::Finished {
+            return false;
+        }
+        if shared_state.stores_left[to_usize(kernel)] == 0 {
+            self.end(kernel);
+        }
+        true
     }
 
     /// A worker of a launch has done its task.

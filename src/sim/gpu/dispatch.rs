@@ -443,7 +443,7 @@ impl Dispatcher {
                 grid.lives += shared.queue.now() - started;
                 return;
             }
-            Departure::Asks { .. } => return,
+            Departure::Asks { .. } | Departure::Stored { .. } => return,
             Departure::Killed { ordinal, issued, again: true, .. } => {
                 grid.again.push(ordinal);
                 grid.dropped += issued;

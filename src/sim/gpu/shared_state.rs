@@ -32,6 +32,8 @@ pub(crate) struct SharedState {
     pub(crate) skipped: Cycle,
     /// By launch.
     pub(crate) counts: Vec<KernelCounts>,
+    /// By launch: stores in flight of warps that have ended.
+    pub(crate) stores_left: Vec<u32>,
     pub(crate) memory_system: MemorySystem,
     /// Absent on machines without translation.
     pub(crate) mmu: Option<Mmu>,
@@ -61,12 +63,14 @@ impl SharedState {
     ) -> Self {
         let counts = app_of.iter().map(|&app| KernelCounts { app, ..Default::default() });
         let counts = counts.collect();
+        let stores_left = vec![0; app_of.len()];
         let queue = EventQueue::new();
         let (spans, hot, link) = (None, None, None);
         Self {
             queue,
             skipped: 0,
             counts,
+            stores_left,
             memory_system,
             mmu,
             link,

@@ -141,6 +141,8 @@ pub(crate) enum Target {
     Group(u32),
     /// A barrier object of the CTA, by its place, which counts so many bytes.
     Object { place: u16, bytes: u32, multicast: u16 },
+    /// The end of a launch: its warp has ended.
+    Launch(u32),
 }
 
 /// One memory instruction of one warp in flight.
@@ -152,6 +154,8 @@ pub(crate) struct Operation {
     pub(crate) remaining: u16,
     /// All of its sectors have been looked up.
     pub(crate) served: bool,
+    /// Its warp's end does not wait for its answers.
+    pub(crate) posted: bool,
     /// When the last answer so far arrived.
     pub(crate) latest: Cycle,
 }
@@ -159,6 +163,6 @@ pub(crate) struct Operation {
 impl Operation {
     /// One of a warp that issues at a cycle, of which nothing has been served.
     pub(crate) fn new(warp: u16, target: Target, issued: Cycle) -> Self {
-        Self { warp, target, remaining: 0, served: false, latest: issued }
+        Self { warp, target, remaining: 0, served: false, posted: false, latest: issued }
     }
 }

@@ -109,6 +109,15 @@ impl CtaTable {
         cta
     }
 
+    /// A store of a warp that has ended is done.
+    pub(super) fn end_store(&mut self, kernel: u32, shared_state: &mut SharedState) {
+        let left = &mut shared_state.stores_left[to_usize(kernel)];
+        *left -= 1;
+        if *left == 0 {
+            self.departed.push(Departure::Stored { kernel });
+        }
+    }
+
     /// A CTA has ended.
     pub(super) fn retire(&mut self, slot: usize, shared_state: &mut SharedState) {
         let cta = self.remove(slot);

@@ -129,6 +129,11 @@ impl Sm {
             Served::Whole(number) => {
                 if let Some(operation) = self.lsu.end_if_done(number) {
                     self.end_operation(&operation, shared_state);
+                } else if self.params.posted_stores
+                    && let Some(warp) = self.lsu.post(number)
+                {
+                    self.warps.resident(warp).posted += 1;
+                    self.warps.wake_if_met(warp, shared_state);
                 }
                 self.admit_blocked(shared_state);
                 self.hold_issue(shared_state);
@@ -171,8 +176,12 @@ impl Sm {
 
     /// An operation has ended: its warp may go on, or the CTA that waited for it.
     fn end_operation(&mut self, operation: &Operation, shared_state: &mut SharedState) {
-        let &Operation { warp, target, latest, .. } = operation;
+        let &Operation { warp, target, latest, posted, .. } = operation;
+        if let Target::Launch(kernel) = target {
+            return self.ctas.end_store(kernel, shared_state);
+        }
         let resident = self.warps.resident(warp);
+        resident.posted -= u32::from(posted);
         resident.end_operation(target, latest);
         if let Target::Object { place, bytes, multicast } = target {
             let done = latest + self.params.bulk_copy;

@@ -14,6 +14,8 @@ pub(super) struct Params {
     pub(super) lead: Lead,
     /// See [`crate::config::SmSpec::exit_cycles`].
     pub(super) exit_cycles: u64,
+    /// See [`crate::config::SmSpec::posted_stores`].
+    pub(super) posted_stores: bool,
     /// See [`crate::config::SmSpec::bulk_copy_cycles`].
     pub(super) bulk_copy: u64,
 }
@@ -28,6 +30,7 @@ impl Params {
             },
             lead: Lead::new(machine),
             exit_cycles: u64::from(machine.sm.exit_cycles),
+            posted_stores: machine.sm.posted_stores,
             bulk_copy: u64::from(machine.sm.bulk_copy_cycles),
         }
     }

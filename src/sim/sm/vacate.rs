@@ -51,6 +51,8 @@ pub(crate) enum Departure {
     Saved(Box<Saved>),
     /// It has not left: a worker in this slot has done its task and wants another.
     Asks { kernel: u32, slot: usize },
+    /// None: the last store of the CTAs that have ended has been answered.
+    Stored { kernel: u32 },
 }
 
 impl Departure {
@@ -59,7 +61,8 @@ impl Departure {
         match self {
             Self::Retired { kernel, .. }
             | Self::Killed { kernel, .. }
-            | Self::Asks { kernel, .. } => *kernel,
+            | Self::Asks { kernel, .. }
+            | Self::Stored { kernel } => *kernel,
             Self::Saved(saved) => saved.kernel,
         }
     }

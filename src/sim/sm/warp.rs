@@ -100,6 +100,8 @@ pub(super) struct Warp {
     pub(super) only_access: bool,
     /// Operations in flight.
     pub(super) outstanding: u32,
+    /// Those among them for which its end does not wait.
+    pub(super) posted: u32,
     /// When the last of the finished operations was done.
     pub(super) last_done: Cycle,
     /// Barriers of the whole CTA at which it has arrived without waiting, one bit
@@ -156,6 +158,7 @@ impl Warp {
             lead: 0,
             only_access: false,
             outstanding: 0,
+            posted: 0,
             last_done: 0,
             arrived: 0,
             cluster_phases: 0,
@@ -400,8 +403,13 @@ impl Warp {
         match target {
             Target::Slot(slot) => self.loaded(slot, at),
             Target::Group(group) => self.leave_group(group, at),
-            Target::Object { .. } | Target::Nothing => {}
+            Target::Object { .. } | Target::Nothing | Target::Launch(_) => {}
         }
+    }
+
+    /// When nothing is left for which its end waits; `None` while that is unknown.
+    pub(super) fn drained_at(&self) -> Option<Cycle> {
+        (self.outstanding == self.posted).then_some(self.last_done)
     }
 
     /// Marks a load slot as waiting for memory, shared memory where `short`.

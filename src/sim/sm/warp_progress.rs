@@ -214,20 +214,20 @@ impl Sm {
     }
 
     /// A warp has issued its last instruction: it ends when this has left the
-    /// pipeline and its accesses are done.
+    /// pipeline and its accesses are done, see [`crate::config::SmSpec::posted_stores`].
     fn exit(&mut self, warp: u16, shared_state: &mut SharedState) {
         let now = shared_state.queue.now();
         let leaves = now + self.params.exit_cycles;
         let resident = self.warps.resident(warp);
-        let (outstanding, done) = (resident.outstanding, resident.last_done);
-        if outstanding == 0 && done.max(leaves) <= now {
+        let (drained, done) = (resident.drained_at().is_some(), resident.last_done);
+        if drained && done.max(leaves) <= now {
             return self.end_warp(warp, shared_state);
         }
-        let drains = outstanding > 0 || done > leaves;
+        let drains = !drained || done > leaves;
         resident.last_done = done.max(leaves);
         let cta = usize::from(resident.cta);
         self.warps.block(warp, if drains { Blocked::Draining } else { Blocked::Leaving });
-        if outstanding == 0 {
+        if drained {
             self.warps.wake_at(warp, done.max(leaves), shared_state);
         }
         self.ctas.open_barriers(cta, &mut self.warps, shared_state);
@@ -238,6 +238,10 @@ impl Sm {
         self.warps.charge(warp, shared_state);
         self.warps.scheduler(warp).leave(warp, false);
         let ended = self.warps.remove(warp).expect("only resident warps end");
+        if ended.outstanding > 0 {
+            shared_state.stores_left[to_usize(ended.kernel)] += ended.outstanding;
+            self.lsu.leave_behind(warp, ended.kernel);
+        }
         self.ctas.end_warp(&ended, &mut self.warps, shared_state);
         self.leave_if_quiet(usize::from(ended.cta), shared_state);
     }

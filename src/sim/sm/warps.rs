@@ -184,7 +184,8 @@ impl Warps {
         let resident = self.resident(warp);
         let met = match resident.blocked {
             Blocked::Load(slot) => resident.ready_at(slot),
-            Blocked::Fence | Blocked::Draining => resident.all_done_at(),
+            Blocked::Fence => resident.all_done_at(),
+            Blocked::Draining => resident.drained_at(),
             Blocked::Groups(allowed) => resident.groups_done_at(allowed),
             Blocked::No
             | Blocked::Queue

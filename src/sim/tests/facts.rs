@@ -96,6 +96,25 @@ fn writes_end_a_warp_only_when_they_are_done() {
 }
 
 #[test]
+fn posted_stores_hold_the_launch_and_not_their_ctas() {
+    let store = [memory("STG.E", None, Some(2), |cta, _, _| (0x1000 + cta * 128, 4))];
+    let fence = [store[0], line("MEMBAR.SC.GPU", None, None)];
+    let cycles = |lines: &[Line], posted: &str, ctas| {
+        let resolved = machine(&[("sm.posted_stores", posted), ("sm.max_ctas", "1")]);
+        let outcome = Script::new(&resolved, lines, 1, ctas, 32).run(&resolved);
+        assert_eq!(outcome.kernels[0].ctas_retired, u64::from(ctas));
+        assert_eq!(outcome.kernels[0].l2.write_misses, u64::from(ctas) * 4, "none is lost");
+        kernel_cycles(&outcome)
+    };
+    // Eight CTAs on each of 80 SMs, one after the other.
+    let (one, eight) = (cycles(&store, "true", 80), cycles(&store, "true", 640));
+    assert!(one > 160, "the launch waits for the L2: {one}");
+    assert!(eight < 2 * one, "{eight} of {one}");
+    assert!(cycles(&store, "false", 640) > 6 * 160);
+    assert!(cycles(&fence, "true", 640) > 6 * 160, "a fence waits");
+}
+
+#[test]
 fn ctas_without_instructions_start_and_retire() {
     let outcome = run(&[line(EXIT, None, None)], 0, 300, 64);
     let counts = &outcome.kernels[0];

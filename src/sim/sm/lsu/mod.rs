@@ -19,7 +19,7 @@ use crate::counters::{SmCounts, TlbCounts};
 use crate::gpu::event_queue::Event;
 use crate::gpu::shared_state::SharedState;
 use crate::interval::SlotId;
-use crate::memory::packet::{Operation, Packet, RequestKind};
+use crate::memory::packet::{Operation, Packet, RequestKind, Target};
 use crate::slab::Slab;
 use crate::sm::coalesce::{LINE_BYTES, LineRequest};
 use crate::sm::fetch::Fetch;
@@ -433,7 +433,27 @@ impl Lsu {
         if !operation.served || operation.remaining > 0 {
             return None;
         }
-        Some(self.operations.remove(number))
+        // What is left in its place belongs to no warp.
+        self.operations.get_mut(number).posted = false;
+        self.operations.remove(number);
+        Some(operation)
+    }
+
+    /// The warp of an operation that is on its way, one that brings it nothing, need not wait for
+    /// it to end: its slot. `None`: it has to.
+    pub(in crate::sm) fn post(&mut self, number: u32) -> Option<u16> {
+        let operation = self.operations.get_mut(number);
+        operation.posted = operation.target == Target::Nothing;
+        operation.posted.then_some(operation.warp)
+    }
+
+    /// A warp has ended before what it has posted: the launch waits for that.
+    pub(in crate::sm) fn leave_behind(&mut self, warp: u16, kernel: u32) {
+        for operation in self.operations.all_mut() {
+            if operation.posted && operation.warp == warp {
+                (operation.posted, operation.target) = (false, Target::Launch(kernel));
+            }
+        }
     }
 
     /// An answer has come that the L1 does not keep: its operation, when it has ended with it.
