@@ -30,7 +30,7 @@ Request files, cycles in memory clocks, # starts a comment:
                one request share the ID
 
 --set keys: scheduler, row_hit_first, hit_cap, read_queue, write_queue,
-unified_queue, opened_leaves_queue, bank_queue, write_high, write_low,
+unified_queue, opened_leaves_queue, bank_queue, write_high, write_low, write_idle,
 posted_writes, forward, merge, refresh, page_policy, page_timeout, act_clocks
 and every parameter of the spec's file.";
 

@@ -483,7 +483,8 @@ impl Channel {
     /// Nothing is left to do at `clock`.
     fn sleep(&mut self, clock: u64) {
         let next = self.next[COLUMN].time.min(self.next[ROW].time);
-        self.wake = next.min(self.refresh.next(clock));
+        let writes = self.drain.starts_at(self.queue.sizes());
+        self.wake = next.min(writes.max(clock + 1)).min(self.refresh.next(clock));
     }
 
     fn send(&mut self, pick: Pick, clock: u64, done: &mut Vec<Done>) {

@@ -437,6 +437,10 @@ pub(super) struct WriteDrain {
     high: u64,
     /// Fewer than this end it, when reads wait.
     low: u64,
+    /// Clocks without a waiting read after which any write starts it.
+    idle: u64,
+    /// The clock since which no read has waited.
+    no_reads_since: Option<u64>,
     /// The clock at which the queues changed since the mode was updated.
     changed_at: Option<u64>,
 }
@@ -449,6 +453,8 @@ impl WriteDrain {
             writing: false,
             high: whole((options.write_high * queue).floor()),
             low: whole((options.write_low * queue).ceil()),
+            idle: u64::from(options.write_idle),
+            no_reads_since: Some(0),
             changed_at: Some(0),
         }
     }
@@ -463,12 +469,13 @@ impl WriteDrain {
     /// changed.
     #[inline]
     pub(super) fn update(&mut self, clock: u64, waiting: [u32; KINDS]) -> bool {
-        if self.changed_at.is_none_or(|at| at >= clock) {
+        let unchanged = self.changed_at.is_none_or(|at| at >= clock);
+        if unchanged && self.starts_at(waiting) > clock {
             return false;
         }
         self.changed_at = None;
         let before = self.writing;
-        self.writing = self.wants_writes(waiting);
+        self.writing = self.wants_writes(clock, waiting);
         before != self.writing
     }
 
@@ -476,16 +483,30 @@ impl WriteDrain {
     #[inline]
     pub(super) fn change(&mut self, clock: u64, waiting: [u32; KINDS]) -> bool {
         self.changed_at = Some(clock);
-        !self.mixed && self.wants_writes(waiting) != self.writing
+        if waiting[READ] > 0 {
+            self.no_reads_since = None;
+        } else if self.no_reads_since.is_none() {
+            self.no_reads_since = Some(clock);
+        }
+        !self.mixed && self.wants_writes(clock + 1, waiting) != self.writing
     }
 
-    fn wants_writes(&self, waiting: [u32; KINDS]) -> bool {
-        let writes = to_u64(waiting[WRITE]);
-        if self.writing {
-            writes >= self.low.max(1) || waiting[READ] == 0
-        } else {
-            writes > self.high || waiting[READ] == 0
+    /// The clock at which writes are served because no read has waited for long, where they are
+    /// not served yet and the queues stay as they are.
+    #[inline]
+    pub(super) fn starts_at(&self, waiting: [u32; KINDS]) -> u64 {
+        match self.no_reads_since {
+            Some(since) if self.idle > 0 && !self.mixed && !self.writing && waiting[WRITE] > 0 => {
+                since + self.idle
+            }
+            _ => u64::MAX,
         }
+    }
+
+    fn wants_writes(&self, clock: u64, waiting: [u32; KINDS]) -> bool {
+        let writes = to_u64(waiting[WRITE]);
+        let idle = self.no_reads_since.is_some_and(|since| clock >= since + self.idle);
+        if self.writing { writes >= self.low.max(1) || idle } else { writes > self.high || idle }
     }
 }
 

@@ -90,6 +90,7 @@ fn every_promised_key_can_be_set() {
         "unified_queue=1",
         "write_high=0.5",
         "write_low=0.1",
+        "write_idle=500",
         "posted_writes=1",
         "forward=0",
         "merge=1",
@@ -114,6 +115,22 @@ fn watermarks_of_zero_starve_no_request() {
         assert_eq!(record["requests"], 4, "{spec}");
         assert!(record["last_read_done_cycle"].as_u64().unwrap() > 9, "{spec}");
     }
+}
+
+#[test]
+fn a_few_writes_wait_until_reads_have_been_absent_for_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let written_at = |idle: &str| {
+        let words = [&SPEC[..], &["--set", idle, "--commands", "commands.csv"]].concat();
+        json(folder.path(), "0 0x40 W\n300 0x4000 R\n", &words);
+        let text = fs::read_to_string(folder.path().join("commands.csv")).unwrap();
+        let line = text.lines().find(|line| line.contains(",WR,")).unwrap();
+        line.split(',').next().unwrap().parse::<u64>().unwrap()
+    };
+    assert!(written_at("write_idle=0") < 100);
+    assert!((200..300).contains(&written_at("write_idle=200")), "before the read");
+    let late = written_at("write_idle=500");
+    assert!((800..1000).contains(&late), "500 clocks after the read: {late}");
 }
 
 #[test]

@@ -33,6 +33,9 @@ pub struct ControllerOptions {
     pub write_high: f64,
     /// Draining ends below this share, when reads wait.
     pub write_low: f64,
+    /// Fewer writes than `write_high` are drained as well once no read has waited for so many
+    /// clocks; 0: as soon as none waits.
+    pub write_idle: u32,
     /// A write is done one clock after it was accepted.
     pub posted_writes: bool,
     /// A read of a waiting write's address is answered from the queue.
@@ -95,6 +98,7 @@ impl Default for ControllerOptions {
             bank_holds: false,
             write_high: 0.8,
             write_low: 0.2,
+            write_idle: 0,
             posted_writes: false,
             forward: true,
             merge: false,
@@ -106,7 +110,7 @@ impl Default for ControllerOptions {
 }
 
 /// Every key of [`ControllerOptions::set`].
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "scheduler",
     "row_hit_first",
     "hit_cap",
@@ -118,6 +122,7 @@ const KEYS: [&str; 17] = [
     "bank_holds",
     "write_high",
     "write_low",
+    "write_idle",
     "posted_writes",
     "forward",
     "merge",
@@ -163,6 +168,7 @@ impl ControllerOptions {
             "bank_holds" => self.bank_holds = word.flag()?,
             "write_high" => self.write_high = word.share()?,
             "write_low" => self.write_low = word.share()?,
+            "write_idle" => self.write_idle = word.count(0, u32::MAX)?,
             "posted_writes" => self.posted_writes = word.flag()?,
             "forward" => self.forward = word.flag()?,
             "merge" => self.merge = word.flag()?,
