@@ -167,7 +167,7 @@ fn machine(cache: Cache, by_line: bool) -> Machine {
 /// Addresses that all lie in one slice.
 fn whole() -> Arc<AddressMap> {
     Arc::new(
-        Mapping::load("volta", &gpumodel_models::builtin()).unwrap().for_machine(1, 1).unwrap(),
+        Mapping::load("ampere", &gpumodel_models::builtin()).unwrap().for_machine(1, 1).unwrap(),
     )
 }
 

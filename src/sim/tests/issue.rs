@@ -203,7 +203,9 @@ proptest! {
         turns in 1_u32..4,
     ) {
         for (policy, active) in [("lrr", "0"), ("gto", "0"), ("oldest", "0"), ("two-level", "2")] {
-            let resolved = lone(policy, active);
+            let mut resolved = lone(policy, active);
+            // The launch lasts as long as its warps.
+            resolved.machine.sm.posted_stores = false;
             let outcome = Script::new(&resolved, &lines, turns, 1, 32 * warps).run(&resolved);
             let counts = &outcome.kernels[0];
             let begin = counts.first_cta + resolved.machine.dispatch.cta_launch_cycles;

@@ -22,7 +22,7 @@ const MACHINES: [(&str, u32, u32, &str); 25] = [
     ("pascal", 8, 2, "gtx1080-gddr5x"),
     ("kepler", 6, 2, "k40c-gddr5"),
     ("warped-slicer", 6, 1, "warped-slicer-gddr5"),
-    ("volta", 1, 1, "v100-hbm2"),
+    ("ampere", 1, 1, "a100-hbm2"),
     ("ugpu-8k", 32, 2, "ugpu-hbm-900"),
     ("ugpu-16k", 32, 2, "ugpu-hbm-900"),
     ("ugpu-32k", 32, 2, "ugpu-hbm-900"),
@@ -120,38 +120,11 @@ fn what_cannot_be_xored_onto_a_channel_is_refused() {
     }
 }
 
-/// The mapping of reports/SILICON.md.
-fn measured_v100() -> AddressMap {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("measured.toml");
-    let keys = [
-        "[interleave]\nchannel = \"10-13, 15\"",
-        "[fields]\ncolumn = \"5-8, 14\"",
-        "pseudo_channel = \"9\"",
-        "bank_group = \"16-17\"",
-        "bank = \"18-19\"",
-        "row = \"20-\"",
-        "slice = \"7\"",
-        "[xor]\nchannel = \"17; 18, 19; 16; 19; 18\"",
-        "bank_group = \"20-21\"",
-        "bank = \"22-23\"",
-        "[hash]\nkind = \"polynomial\"",
-        "from = 20",
-    ];
-    let sourced = |line: &&str| {
-        let (key, value) = line.split_once(" = ").unwrap();
-        format!("{key} = {{ value = {value}, assumed = \"x\" }}\n")
-    };
-    std::fs::write(&path, keys.iter().map(sourced).collect::<String>()).unwrap();
-    let map = Mapping::load(path.to_str().unwrap(), &gpumodel::models()).unwrap();
-    map.for_machine(32, 2).unwrap()
-}
-
 /// Facts of `PER_SLICE/L2_slices_V100.csv` of chrirocca/GPUNetBench (at 6e483f0), which gives the
-/// L2 slice of each KiB of a MiB, for the mapping that reports/SILICON.md has.
+/// L2 slice of each KiB of a MiB.
 #[test]
-fn the_slices_of_a_v100_can_be_written_down() {
-    let map = measured_v100();
+fn a_v100_has_its_measured_slices() {
+    let map = map(6);
     for address in (0..1 << 21).step_by(96).chain((5 << 33)..(5 << 33) + 4096) {
         let access = address / 32 * 32;
         assert_eq!(map.address(map.locate(address)), access, "{address:#x}");
