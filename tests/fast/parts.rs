@@ -7,7 +7,7 @@ use gpumodel::core::units::SECTOR_BYTES;
 use gpumodel::sim::config::MemoryStandard;
 use serde_json::Value;
 
-const MACHINES: [&str; 3] = ["accelsim-qv100", "gv100", "ugpu"];
+const MACHINES: [&str; 3] = ["accelsim-qv100", "v100", "ugpu"];
 
 /// Counters of a cache, as the record names them; `merged` is left out: page
 /// walks do not say it.
@@ -75,7 +75,7 @@ fn sms_add_up_to_the_application() {
 
 #[test]
 fn instruction_caches_of_sms_add_up_to_the_application() {
-    for app in samples("gv100", &[]) {
+    for app in samples("v100", &[]) {
         for key in
             ["inner_accesses", "inner_misses", "inner_merged", "outer_accesses", "outer_misses"]
         {
