@@ -270,6 +270,9 @@ pub enum WarpPlacement {
     Rotating,
 }
 
+    /// Each CTA begins behind the last warp of the CTA before it, and half of the schedulers on
+    /// where that had as many on each.
+    Alternating,
 impl WarpPlacement {
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
     fn is_by_slot(&self) -> bool {

@@ -175,7 +175,7 @@ impl Sm {
             self.lsu.data.l1.kernel = kernel;
             self.lsu.schedule_service(now, shared_state);
         }
-        let warps = self.warps.start((kernel, slot, self.counts.ctas), paths, shared_state);
+        let warps = self.warps.start((kernel, slot), paths, shared_state);
         self.counts.ctas += 1;
         for &warp in &warps {
             self.warps.wake_at(warp, begin, shared_state);

@@ -22,6 +22,8 @@ pub(super) struct Warps {
     /// Slots of the SM.
     most: u32,
     placement: WarpPlacement,
+    /// The scheduler that the next CTA begins at, where it matters.
+    next_scheduler: usize,
     /// Warps that have come so far: the age of the youngest.
     started: u64,
 }
@@ -35,6 +37,7 @@ impl Warps {
             slots: Vec::new(),
             most: machine.sm.max_warps,
             placement: machine.sm.warp_placement,
+            next_scheduler: 0,
             started: 0,
         }
     }
@@ -76,19 +79,21 @@ impl Warps {
         }
     }
 
-    /// Starts the warps of a CTA that is the SM's number `number`, in the order of their paths, and
-    /// returns their slots; those without instructions take none.
+    /// Starts the warps of a CTA, in the order of their paths, and returns their slots; those
+    /// without instructions take none.
     pub(super) fn start(
         &mut self,
-        (kernel, cta, number): (u32, u16, u64),
+        (kernel, cta): (u32, u16),
         paths: impl Iterator<Item = Path>,
         shared_state: &mut SharedState,
     ) -> Vec<u16> {
         let mut warps = Vec::with_capacity(paths.size_hint().0);
         self.make_slots();
-        let first = self.first_scheduler(number);
-        for (turn, path) in paths.enumerate() {
-            let slot = self.free_slot(first.map(|first| first + turn));
+        let first = (self.placement != WarpPlacement::Slots).then_some(self.next_scheduler);
+        let mut turns = 0;
+        for path in paths {
+            let slot = self.free_slot(first.map(|first| first + turns));
+            turns += 1;
             self.started += 1;
             let (profile, counts) = shared_state.profile_and_counts(kernel);
             let warp = Warp::start(path, (kernel, cta), self.started, profile, counts);
@@ -98,6 +103,7 @@ impl Warps {
                 warps.push(to_u16(slot));
             }
         }
+        self.go_on(turns);
         warps
     }
 
@@ -115,10 +121,16 @@ impl Warps {
         self.slots[usize::from(warp)].take()
     }
 
-    /// The scheduler that CTA `number` of the SM begins at, where it matters.
-    fn first_scheduler(&self, number: u64) -> Option<usize> {
-        let rotates = self.placement == WarpPlacement::Rotating;
-        rotates.then(|| to_usize(number) % self.issue.schedulers.len())
+    /// Chooses the scheduler of the next CTA after one of so many warps.
+    fn go_on(&mut self, warps: usize) {
+        let schedulers = self.issue.schedulers.len();
+        let on = match self.placement {
+            WarpPlacement::Slots => 0,
+            WarpPlacement::Rotating => 1,
+            WarpPlacement::Alternating if warps.is_multiple_of(schedulers) => schedulers / 2,
+            WarpPlacement::Alternating => warps,
+        };
+        self.next_scheduler = (self.next_scheduler + on) % schedulers;
     }
 
     /// The lowest free slot, of the given scheduler (modulo their number) if it has one, else of
