@@ -225,6 +225,8 @@ pub enum OperandReads {
     /// instruction before read in the same slot comes from the reuse cache: there the compiler
     /// marks it `.reuse`. Assumed: no other warp's instruction takes its entry in between.
     Reuse,
+    /// The same, with results at the ports of the operands.
+    ReuseOnePort,
 }
 
 impl OperandReads {
@@ -268,11 +270,11 @@ pub enum WarpPlacement {
     Slots,
     /// Each CTA begins one scheduler on from the CTA before it.
     Rotating,
-}
-
     /// Each CTA begins behind the last warp of the CTA before it, and half of the schedulers on
     /// where that had as many on each.
     Alternating,
+}
+
 impl WarpPlacement {
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde asks for")]
     fn is_by_slot(&self) -> bool {

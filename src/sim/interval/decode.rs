@@ -43,6 +43,8 @@ pub(crate) struct Decoded {
     pub(super) read_operands: Box<[Register]>,
     /// Registers written, with all registers of wide results.
     pub(super) destinations: Box<[Register]>,
+    /// The general ones among them.
+    pub(super) written: Box<[Register]>,
     /// The unit.
     pub(crate) unit: Unit,
     /// Cycles until a dependent instruction may issue.
@@ -98,7 +100,7 @@ fn controlled(machine: &Machine, instruction: &Instruction, mut decoded: Decoded
     else {
         return decoded;
     };
-    if sm.operand_reads == OperandReads::Reuse {
+    if sm.operand_reads != OperandReads::All {
         let sources = instruction.sources.iter().enumerate();
         let marked = sources.filter(|(index, _)| control.marks(*index)).map(|(_, r)| *r);
         decoded.marked = Some(marked.collect());
@@ -151,16 +153,15 @@ fn listed(machine: &Machine, instruction: &Instruction, opcode: &Opcode) -> Deco
     let overhead = if has_addresses { 0 } else { machine.sm.dependent_issue_cycles };
     let computes = !has_addresses && opcode.effect.space().is_some();
     let general = |r: &&Register| r.file() == RegisterFile::General;
+    let results = spread_out(&live.destinations, spread);
     Decoded {
         read_operands: live.sources.iter().filter(general).copied().collect(),
+        written: results.iter().filter(general).copied().collect(),
         sources: with_unlisted(
             opcode.reads_predicate && !quirks.ignores_predicates,
             distinct(live.sources),
         ),
-        destinations: with_unlisted(
-            opcode.writes_predicate && !quirks.ignores_predicates,
-            spread_out(&live.destinations, spread),
-        ),
+        destinations: with_unlisted(opcode.writes_predicate && !quirks.ignores_predicates, results),
         unit: opcode.unit,
         latency: opcode.latency_cycles + overhead,
         initiation: opcode.initiation_cycles,

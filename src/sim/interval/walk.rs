@@ -306,7 +306,8 @@ impl<'a> Walk<'a> {
     fn collect(&mut self, instruction: &Decoded, at: u32) -> u32 {
         let (banks, ports) = (self.rules.register_banks, self.rules.register_bank_ports);
         let (reads, writes) = self.bank_accesses(instruction, at);
-        if banks == 0 || reads.is_empty() {
+        let takes_port = self.rules.operand_reads == OperandReads::ReuseOnePort;
+        if banks == 0 || reads.is_empty() && (writes.is_empty() || !takes_port) {
             return at;
         }
         let in_bank = |list: &[Register], bank: u32| {
@@ -333,13 +334,18 @@ impl<'a> Walk<'a> {
         instruction: &'i Decoded,
         at: u32,
     ) -> (Cow<'i, [Register]>, &'i [Register]) {
-        if self.rules.operand_reads == OperandReads::All {
-            return (Cow::Borrowed(&instruction.sources), &instruction.destinations);
-        }
-        if let Some(marked) = &instruction.marked {
-            return (Cow::Owned(self.kept.read_marked(&instruction.read_operands, marked)), &[]);
-        }
-        (Cow::Owned(self.kept.read(instruction, self.rules.register_banks, at)), &[])
+        let results = match self.rules.operand_reads {
+            OperandReads::All => {
+                return (Cow::Borrowed(&instruction.sources), &instruction.destinations);
+            }
+            OperandReads::Reuse => &[][..],
+            OperandReads::ReuseOnePort => &instruction.written,
+        };
+        let reads = match &instruction.marked {
+            Some(marked) => self.kept.read_marked(&instruction.read_operands, marked),
+            None => self.kept.read(instruction, self.rules.register_banks, at),
+        };
+        (Cow::Owned(reads), results)
     }
 
     /// An instruction buffer that is refilled only when empty stops the warp after every fill.

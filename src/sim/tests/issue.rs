@@ -162,6 +162,7 @@ fn uneven(placement: &str) -> u64 {
 fn ctas_that_begin_at_other_schedulers_spread_their_first_warps() {
     let [met, spread, two] = ["slots", "rotating", "alternating"].map(uneven);
     assert!(met > 3 * spread, "{met} cycles where they meet, {spread} where they do not");
+    assert!(two.abs_diff(2 * spread) < spread / 4, "{two} on two schedulers, {spread} on four");
 }
 
 #[test]
@@ -227,16 +228,35 @@ fn control_bits(stall: u32, write_barrier: u32, marks: u32) -> ControlBits {
     ControlBits::unpacked(stall | 1 << 4 | write_barrier << 5 | 7 << 8 | marks << 21)
 }
 
-/// Cycles of one warp that repeats `lines`, with so much of the control bits in use.
-fn controlled_cycles(used: &str, lines: &[Line]) -> u64 {
-    let machine = named("v100", &[("sm.control_bits", used)]);
+/// Cycles of one warp that repeats `lines` on a V100 with these keys.
+fn repeated(keys: &[(&str, &str)], lines: &[Line]) -> u64 {
+    let machine = named("v100", keys);
     kernel_cycles(&Script::new(&machine, lines, TIMES, 1, 32).run(&machine))
+}
+
+/// The same with so much of the control bits in use, and results that have a port of their own.
+fn controlled_cycles(used: &str, lines: &[Line]) -> u64 {
+    repeated(&[("sm.control_bits", used), ("sm.operand_reads", "reuse")], lines)
 }
 
 /// Ten multiply-adds, each of the result of the one before it.
 fn multiply_adds(control: Option<ControlBits>) -> Vec<Line> {
     let one = line("FFMA", Some(1), Some(1));
     vec![control.map_or(one, |control| one.controlled(control)); 10]
+}
+
+#[test]
+fn results_take_turns_with_operands_at_one_port() {
+    let fma = |n: u16| line("FFMA", Some(20 + 2 * n), Some(2)).reading(&[5, 7]);
+    let add = |n: u16| line("IADD3", Some(51 + 2 * n), Some(4));
+    let cycles = |reads: &str, lines: &[Line]| {
+        repeated(&[("sm.operand_reads", reads)], lines) / u64::from(10 * TIMES)
+    };
+    let both = |lines: &[Line]| ["reuse", "reuse-one-port"].map(|reads| cycles(reads, lines));
+    let alone: Vec<Line> = (0..10).map(fma).collect();
+    assert_eq!(both(&alone), [2, 2], "two operands, or one and the result, in each bank");
+    let pairs: Vec<Line> = (0..10).flat_map(|n| [fma(n), add(n)]).collect();
+    assert_eq!(both(&pairs), [2, 3], "two operands in each bank, and a result");
 }
 
 #[test]
